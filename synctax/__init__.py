@@ -1,0 +1,1 @@
+"""Measure the time that GPUs wait for each other at collectives."""

@@ -1,0 +1,17 @@
+"""The array types that stages pass on, and the one conversion between their units."""
+
+import numpy as np
+import numpy.typing as npt
+
+I8 = npt.NDArray[np.int8]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+F64 = npt.NDArray[np.float64]
+Bool = npt.NDArray[np.bool_]
+
+NS_PER_US = 1_000
+NS_PER_S = 1_000_000_000
+
+ABSENT = -1
+"""What an integer column holds where the trace says nothing."""

@@ -1,0 +1,1 @@
+"""Which kernels are one collective, and who waited for whom in it."""

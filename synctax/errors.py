@@ -1,0 +1,24 @@
+"""What can go wrong with a user's data or request, as types that carry an exit code.
+
+`ValueError` is for a wrong call of a function; a `SynctaxError` is for data that cannot
+be read or a request that the data cannot serve. Every message says what was asked, what
+was found and what to do next.
+"""
+
+
+class SynctaxError(Exception):
+    """The request cannot be served with this data."""
+
+    exit_code = 1
+
+
+class BadInputError(SynctaxError):
+    """A file or folder is not what it should be."""
+
+    exit_code = 3
+
+
+class GateFailedError(SynctaxError):
+    """A limit that the user set was exceeded."""
+
+    exit_code = 4

@@ -1,0 +1,1 @@
+"""Show results: tables, JSON, files. Computes nothing."""

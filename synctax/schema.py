@@ -1,0 +1,74 @@
+"""Every public table: its columns, their types, units and meanings, declared once.
+
+Tables are built here from plain arrays, the reference page is generated from here, and
+the rule that a unit stands in a column's name is tested here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DType = Literal["int", "float", "str", "bool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One public column: `unit` is empty for names, counts and shares."""
+
+    name: str
+    dtype: DType
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A public table; `schema` is the name programs check (`synctax.measure/1`)."""
+
+    schema: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(column.name for column in self.columns)
+
+    def to_frame(self, data: Mapping[str, Sequence[Any]]) -> "pd.DataFrame":
+        """Build the pandas table; absent values are null, never a number.
+
+        Parameters
+        ----------
+        data : mapping of column name to a sequence of n values
+            None (or NaN in float columns) stands for absent.
+
+        Raises
+        ------
+        ValueError
+            If the columns are not exactly those declared.
+        """
+        import pandas as pd
+
+        if set(data) != set(self.names):
+            raise ValueError(
+                f"{self.schema} wants columns {sorted(self.names)}, got {sorted(data)}"
+            )
+        return pd.DataFrame(
+            {
+                column.name: pd.Series(
+                    list(data[column.name]), dtype=_PANDAS_DTYPE[column.dtype]
+                )
+                for column in self.columns
+            }
+        )
+
+
+_PANDAS_DTYPE: dict[DType, Literal["Int64", "float64", "object", "boolean"]] = {
+    "int": "Int64",
+    "float": "float64",
+    "str": "object",
+    "bool": "boolean",
+}

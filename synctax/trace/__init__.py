@@ -1,0 +1,1 @@
+"""What a profiler wrote: files in, typed columns out."""
