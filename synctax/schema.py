@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
 DType = Literal["int", "float", "str", "bool"]
@@ -37,13 +38,15 @@ class Table:
         """Column names in order."""
         return tuple(column.name for column in self.columns)
 
-    def to_frame(self, data: Mapping[str, Sequence[Any]]) -> "pd.DataFrame":
+    def to_frame(
+        self, data: "Mapping[str, Sequence[Any] | npt.NDArray[Any]]"
+    ) -> "pd.DataFrame":
         """Build the pandas table; absent values are null, never a number.
 
         Parameters
         ----------
-        data : mapping of column name to a sequence of n values
-            None (or NaN in float columns) stands for absent.
+        data : mapping of column name to n values, a sequence or array
+            None (or NaN in float columns) stands for absent. Arrays are taken as they are.
 
         Raises
         ------
@@ -59,11 +62,16 @@ class Table:
         return pd.DataFrame(
             {
                 column.name: pd.Series(
-                    list(data[column.name]), dtype=_PANDAS_DTYPE[column.dtype]
+                    _values(data[column.name]), dtype=_PANDAS_DTYPE[column.dtype]
                 )
                 for column in self.columns
             }
         )
+
+
+def _values(values: "Sequence[Any] | npt.NDArray[Any]") -> Any:
+    # a list of an array's numbers costs a Python object each
+    return values if hasattr(values, "dtype") else list(values)
 
 
 _PANDAS_DTYPE: dict[DType, Literal["Int64", "float64", "object", "boolean"]] = {

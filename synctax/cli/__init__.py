@@ -1,1 +1,213 @@
-"""The command line: options, stages, report."""
+"""The command line: options, stages, report.
+
+`main` knows every command by name and one line of help; a command's module, and what it
+needs, is imported when the command runs.
+"""
+
+import difflib
+import errno
+import importlib
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+
+from synctax.errors import SynctaxError
+
+COMMANDS = {
+    "inspect": "Show which file is which rank, and what can be computed.",
+    "measure": "Measure how long ranks wait for each other at collectives.",
+    "synth": "Write traces of a made-up job, with the true waits beside them.",
+}
+"""The command NAME is `NAME` in the module `synctax.cli.NAME`."""
+
+VERBOSITY = "synctax.verbosity"
+"""Key of click's `meta` under which `-q` and `-v` leave -1, 0, 1, ..."""
+
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command only to run it, and ends every failure in words."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names in the order of `COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        cmd_name: str,
+    ) -> click.Command | None:
+        """Import the module of a command and return the command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(importlib.import_module(f"synctax.cli.{cmd_name}"), cmd_name)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"synctax.cli.{cmd_name}.{cmd_name} is no click command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which ones are spelled like it."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            near = difflib.get_close_matches(name, COMMANDS, n=2, cutoff=0.5)
+            hint = f"did you mean {' or '.join(near)}" if near else "see synctax --help"
+            ctx.fail(f"no command {name!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """List the commands without importing one."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; bad data and interruption end in one line, never a traceback."""
+        try:
+            with _stopped_by_signals():
+                return super().invoke(ctx)
+        except SynctaxError as error:
+            _fail(ctx, str(error), error.exit_code)
+        except KeyboardInterrupt:
+            _fail(ctx, "interrupted", EXIT_INTERRUPTED, label="")
+        except MemoryError:
+            _fail(ctx, "out of memory; use fewer --workers or fewer files", EXIT_FAILED)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # click ends silently: the reader (`| head`) has what it wants
+            _fail(ctx, _os_error(error), EXIT_FAILED)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:  # noqa: BLE001 - the last line of defence, it reports
+            _fail(ctx, _unexpected(error), EXIT_FAILED)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run click's main; failures before the command runs end in one line as well."""
+        run: Callable[..., Any] = partial(
+            super().main, args, prog_name, complete_var, **extra
+        )
+        if not standalone_mode:
+            return run(standalone_mode=False)
+        try:
+            code = run(standalone_mode=False)
+        except click.ClickException as error:
+            _show(error)
+            sys.exit(error.exit_code)
+        except click.Abort:
+            click.echo("synctax: interrupted", err=True)
+            sys.exit(EXIT_INTERRUPTED)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show(error: click.ClickException) -> None:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+        return
+    click.echo(f"synctax: error: {error.format_message()}", err=True)
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        click.echo(f"try: {context.command_path} --help", err=True)
+
+
+def _fail(
+    ctx: click.Context, message: str, code: int, *, label: str = "error: "
+) -> NoReturn:
+    if ctx.meta.get(VERBOSITY, 0) > 0 and code == EXIT_FAILED:
+        traceback.print_exc()
+    click.echo(f"synctax: {label}{message}", err=True)
+    ctx.exit(code)
+
+
+def _os_error(error: OSError) -> str:
+    what = error.strerror or str(error) or type(error).__name__
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{what[:1].lower()}{what[1:]}"
+
+
+def _unexpected(error: Exception) -> str:
+    return (
+        f"unexpected {type(error).__name__}: {error}\n"
+        "This is a fault of synctax, not of your data. Please report it with the command "
+        "you ran; -v after the command shows where it happened."
+    )
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP unwind the stack, so that half-written files are removed."""
+
+    def stop(_number: int, _frame: FrameType | None) -> NoReturn:
+        raise SystemExit(EXIT_TERMINATED)
+
+    replaced: list[signal.Signals] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    try:
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, stop)
+                replaced.append(number)
+        yield
+    finally:
+        for number in replaced:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _show_version(ctx: click.Context, _option: click.Parameter, value: bool) -> None:
+    if value:
+        from importlib.metadata import version
+
+        click.echo(f"synctax {version('synctax')}")
+        ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 92},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
+def main() -> None:
+    r"""Measure how long GPUs wait for each other in a distributed training job.
+
+    Reads the PyTorch profiler traces of all ranks. Results go to stdout; progress and
+    notes go to stderr.
+
+    \b
+    Example:
+      synctax measure traces/
+
+    \b
+    Exit codes: 0 done, 1 cannot be served, 2 wrong usage, 3 bad input, 4 a limit
+    that you set was exceeded.
+    """

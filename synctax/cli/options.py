@@ -1,0 +1,205 @@
+"""Options that commands share, and the texts that select ranks and steps."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from synctax.cli import VERBOSITY
+from synctax.report.output import FORMATS, SUFFIXES, Output
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Decorator = Callable[[Decorated], Decorated]
+
+MAX_RANKS = 1_000_000
+"""More ranks in one selection is a slip of the keyboard, and would fill memory."""
+
+
+class RankSet(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """Ranks such as `0-7,12`; both ends of a range belong to it."""
+
+    name = "ranks"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> frozenset[int]:
+        """Parse the text into a set of ranks."""
+        if not isinstance(value, str):
+            return frozenset(value)
+        ranks: set[int] = set()
+        for part in value.split(","):
+            first, dash, last = part.strip().partition("-")
+            if not _is_number(first) or (dash and not _is_number(last)):
+                self.fail(f"{value!r} is no list of ranks like 0-7,12", param, ctx)
+            low, high = int(first), int(last) if dash else int(first)
+            if high < low:
+                self.fail(f"{part.strip()!r} runs backwards", param, ctx)
+            if high - low >= MAX_RANKS:
+                self.fail(f"{part.strip()!r} is more than {MAX_RANKS:,} ranks", param, ctx)
+            ranks.update(range(low, high + 1))
+        return frozenset(ranks)
+
+
+class StepRange(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """Steps `A:B` as Python slices, B not included; `A:`, `:B` and one step `A` too."""
+
+    name = "steps"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> range:
+        """Parse the text into a range; an open end is `sys.maxsize`."""
+        if isinstance(value, range):
+            return value
+        first, colon, last = (part.strip() for part in str(value).partition(":"))
+        known = [text for text in (first, last) if text]
+        if not known or not all(map(_is_number, known)):
+            self.fail(f"{value!r} is no range of steps like 3:10, 3: or :10", param, ctx)
+        if not colon:
+            return range(int(first), int(first) + 1)
+        steps = range(int(first or 0), int(last) if last else sys.maxsize)
+        if not steps:
+            self.fail(f"{value!r} holds no step: the end is not included", param, ctx)
+        return steps
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+traces_argument: Decorator[Any] = click.argument(
+    "traces", nargs=-1, required=True, metavar="TRACES..."
+)
+"""`traces: tuple[str, ...]`: folders (recursive), files or globs."""
+
+ranks_option: Decorator[Any] = click.option(
+    "--ranks", type=RankSet(), metavar="LIST", help="Only these ranks, such as 0-7,12."
+)
+"""`ranks: frozenset[int] | None`."""
+
+steps_option: Decorator[Any] = click.option(
+    "--steps",
+    type=StepRange(),
+    metavar="A:B",
+    help="Only profiler steps A to B-1 (as Python slices); also A:, :B, or one step A.",
+)
+"""`steps: range | None`."""
+
+workers_option: Decorator[Any] = click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes that read files at the same time.  [default: one per core]",
+)
+"""`workers: int | None`; the result does not depend on it."""
+
+manifest_option: Decorator[Any] = click.option(
+    "--manifest",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="CSV with the columns file, rank and optionally host.",
+)
+"""`manifest: Path | None`."""
+
+
+def workspace_options(command: Decorated) -> Decorated:
+    """Add `workspace: Path` and `no_cache: bool`."""
+    command = click.option(
+        "--no-cache",
+        is_flag=True,
+        help="Read every file anew and leave nothing in the workspace.",
+    )(command)
+    return click.option(
+        "--workspace",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        default=Path(".synctax"),
+        show_default=True,
+        help="Where later commands find what was measured last.",
+    )(command)
+
+
+def verbosity_options(command: Decorated) -> Decorated:
+    """Add `-q` and `-v` to a command that has no table; nothing is passed on."""
+    command = click.option(
+        "-v",
+        "--verbose",
+        count=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_leave_verbosity,
+        help="Say more on stderr.",
+    )(command)
+    return click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_leave_verbosity,
+        help="No progress and no notes on stderr.",
+    )(command)
+
+
+def verbosity(ctx: click.Context) -> int:
+    """Return -1 for `-q`, 0, or the number of `-v`."""
+    return int(ctx.meta.get(VERBOSITY, 0))
+
+
+def _leave_verbosity(
+    ctx: click.Context, option: click.Parameter, value: bool | int
+) -> None:
+    if value:
+        ctx.meta[VERBOSITY] = -1 if option.name == "quiet" else int(value)
+
+
+def output_options(command: Decorated) -> Decorated:
+    """Add `--format`, `-o`, `-q` and `-v`; the command receives `out: Output`."""
+    command = verbosity_options(command)
+    command = click.option(
+        "--format",
+        "fmt",
+        type=click.Choice(FORMATS),
+        is_eager=True,
+        expose_value=False,
+        callback=_leave_format,
+        help="Form of the result.  [default: from the name of -o, else table]",
+    )(command)
+    return click.option(
+        "-o",
+        "--output",
+        "out",
+        type=click.Path(dir_okay=False, writable=True, path_type=Path),
+        metavar="FILE",
+        callback=_to_output,
+        help="Write the result to FILE; a file is there whole or not at all.",
+    )(command)
+
+
+_FORMAT = "synctax.format"
+
+
+def _leave_format(ctx: click.Context, _option: click.Parameter, value: str | None) -> None:
+    ctx.meta[_FORMAT] = value
+
+
+def _to_output(ctx: click.Context, option: click.Parameter, path: Path | None) -> Output:
+    fmt = ctx.meta.get(_FORMAT)
+    if path is not None and str(path) == "-":
+        path = None
+    if path is not None and not path.parent.is_dir():
+        raise click.BadParameter(f"{path.parent} is no folder", ctx, option)
+    if path is not None and fmt is None:
+        fmt = SUFFIXES.get(path.suffix.lower())
+        if fmt is None:
+            raise click.BadParameter(
+                f"the name {path.name!r} tells no format; end it in "
+                f"{', '.join(SUFFIXES)} or give --format",
+                ctx,
+                option,
+            )
+    if path is None and fmt == "parquet" and sys.stdout.isatty():
+        raise click.UsageError("parquet is binary; give -o FILE or pipe it", ctx)
+    return Output(fmt or "table", path, verbosity(ctx))

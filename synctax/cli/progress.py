@@ -1,0 +1,117 @@
+"""Progress of long reads, on stderr: files, bytes and rate."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from synctax.report.tables import rate_gb_per_s, size_bytes
+
+PLAIN_INTERVAL_S = 10.0
+"""Time between lines where stderr is no terminal."""
+
+
+@dataclass(slots=True)
+class _Done:
+    files: int
+    total_files: int
+    bytes: int
+    total_bytes: int
+    started_s: float
+
+    def text(self) -> str:
+        elapsed_s = max(time.monotonic() - self.started_s, 1e-9)
+        return (
+            f"{self.files} of {self.total_files} files, "
+            f"{size_bytes(self.bytes)} of {size_bytes(self.total_bytes)}, "
+            f"{rate_gb_per_s(self.bytes / elapsed_s / 1e9)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Told what was read: call it with bytes since the last call, and after each file."""
+
+    on_bytes: Callable[[int], None]
+    on_file: Callable[[], None]
+
+    def __call__(self, bytes_delta: int) -> None:
+        """Count bytes that were read."""
+        self.on_bytes(bytes_delta)
+
+
+@contextmanager
+def reading(
+    *, total_files: int, total_bytes: int, verbosity: int = 0
+) -> Iterator[Progress]:
+    """Show progress while the block runs; the terminal is restored however it ends.
+
+    Parameters
+    ----------
+    total_files, total_bytes : int
+        What there is to read.
+    verbosity : int
+        Below 0 nothing is shown. Where stderr is no terminal, a line appears now and
+        then, and only above 0.
+
+    Yields
+    ------
+    Progress
+        Call it with the number of bytes read since the last call (`on_progress`), and
+        `on_file()` after each file. Not for several threads at once.
+    """
+    done = _Done(0, total_files, 0, total_bytes, time.monotonic())
+    if verbosity < 0 or (verbosity == 0 and not sys.stderr.isatty()):
+        yield Progress(lambda _delta: None, lambda: None)
+    elif sys.stderr.isatty():
+        yield from _bar(done)
+    else:
+        yield from _lines(done)
+
+
+def _counting(done: _Done, changed: Callable[[], None]) -> Progress:
+    def on_bytes(delta: int) -> None:
+        done.bytes += delta
+        changed()
+
+    def on_file() -> None:
+        done.files += 1
+        changed()
+
+    return Progress(on_bytes, on_file)
+
+
+def _bar(done: _Done) -> Iterator[Progress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    bar = Bar(
+        TextColumn("reading"),
+        BarColumn(),
+        TextColumn("{task.description}", markup=False),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(done.text(), total=max(done.total_bytes, 1))
+        yield _counting(
+            done,
+            lambda: bar.update(task, completed=done.bytes, description=done.text()),
+        )
+
+
+def _lines(done: _Done) -> Iterator[Progress]:
+    last_s = done.started_s
+
+    def changed() -> None:
+        nonlocal last_s
+        if time.monotonic() - last_s >= PLAIN_INTERVAL_S:
+            last_s = time.monotonic()
+            sys.stderr.write(f"reading: {done.text()}\n")
+            sys.stderr.flush()
+
+    yield _counting(done, changed)
+    sys.stderr.write(f"read: {done.text()}\n")
+    sys.stderr.flush()

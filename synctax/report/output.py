@@ -1,0 +1,309 @@
+"""Write a result as table, JSON, CSV or Parquet, to stdout or whole to a file.
+
+stdout carries the result and nothing else; notes go to stderr.
+"""
+
+import contextlib
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
+
+from synctax.schema import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import RenderableType
+
+Format = Literal["table", "json", "csv", "parquet"]
+FORMATS: tuple[Format, ...] = ("table", "json", "csv", "parquet")
+SUFFIXES: dict[str, Format] = {
+    ".json": "json",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".txt": "table",
+}
+"""The format that a file's name asks for."""
+
+PARQUET_KEY = b"synctax"
+"""Key of a Parquet file's metadata that holds the envelope without its rows, as JSON."""
+
+
+class NoteLike(Protocol):
+    """What was left out, repaired or inferred; `trace.model.Note` is one."""
+
+    @property
+    def reason(self) -> str:
+        """Stable identifier."""
+
+    @property
+    def count(self) -> int:
+        """How often."""
+
+    @property
+    def detail(self) -> str:
+        """Words for people, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where and how a command shows its result.
+
+    Parameters
+    ----------
+    fmt : "table", "json", "csv" or "parquet"
+    path : Path, optional
+        None is stdout.
+    verbosity : int
+        -1 for no notes and no progress, 0, or more.
+    """
+
+    fmt: Format = "table"
+    path: Path | None = None
+    verbosity: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a command found.
+
+    Parameters
+    ----------
+    table : schema.Table
+        Declares the rows.
+    frame : DataFrame
+        The rows, built by `table.to_frame`.
+    parameters : mapping
+        What was asked, defaults included.
+    excluded : notes
+        What did not enter the rows.
+    extra : mapping
+        Further keys of the envelope, such as `gpu_hours_waited`.
+    """
+
+    table: Table
+    frame: "pd.DataFrame"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    excluded: Sequence[NoteLike] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+Render = Callable[[Result], "Iterable[RenderableType]"]
+"""Turns a result into what people read: rich tables and plain strings, in order."""
+
+
+def emit(result: Result, output: Output, *, render: Render | None = None) -> None:
+    """Write a result where `output` says.
+
+    Parameters
+    ----------
+    result : Result
+    output : Output
+    render : callable, optional
+        What `table` shows; every column of every row if absent.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written; what was there before is then untouched.
+    """
+    if output.fmt == "table":
+        from synctax.report import tables
+
+        text = tables.to_text((render or tables.plain)(result), to_file=bool(output.path))
+        data = _encoded(text, output.path)
+    else:
+        data = _ENCODERS[output.fmt](result)
+    write(data, output.path)
+
+
+def write(data: bytes, path: Path | None) -> None:
+    """Write bytes to stdout (`path` None) or, whole or not at all, to a file."""
+    if path is None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of `path` when the block ends well.
+
+    An error or interruption removes it and leaves what was at `path`. Something that is
+    no regular file (`/dev/null`, a pipe) is written to directly.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        with target.open("wb") as file:
+            yield file
+        return
+    half = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
+    try:
+        with half.open("xb") as file:
+            yield file
+        if target.exists():
+            half.chmod(target.stat().st_mode & 0o7777)
+        half.replace(target)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def notes(found: Iterable[NoteLike | str], output: Output) -> None:
+    """Write one `note:` line for each note to stderr; none with `-q`."""
+    if output.verbosity < 0:
+        return
+    sys.stdout.flush()
+    for note in found:
+        sys.stderr.write(f"note: {note if isinstance(note, str) else note_text(note)}\n")
+    sys.stderr.flush()
+
+
+def note_text(note: NoteLike) -> str:
+    """Say a note in one line: how often, what, where first.
+
+    Examples
+    --------
+    >>> from synctax.trace.model import Note
+    >>> note_text(Note("duration_negative", 1200, "durations below 0", "line 12"))
+    '1,200 × durations below 0 [duration_negative] (first: line 12)'
+    >>> note_text(Note("head", 3))
+    '3 × head'
+    """
+    text = f"{note.count:,} × {note.detail or note.reason}"
+    if note.detail:
+        text += f" [{note.reason}]"
+    where = getattr(note, "where", "")
+    return f"{text} (first: {where})" if where else text
+
+
+def envelope(result: Result) -> dict[str, Any]:
+    """Return what JSON holds, without the rows.
+
+    Keys in order: `schema`, `parameters`, `excluded`, then those of `extra`.
+
+    Raises
+    ------
+    ValueError
+        If `extra` uses a key of the envelope.
+    """
+    taken = {"schema", "parameters", "excluded", "rows"} & set(result.extra)
+    if taken:
+        raise ValueError(f"extra keys {sorted(taken)} belong to the envelope")
+    return {
+        "schema": result.table.schema,
+        "parameters": dict(result.parameters),
+        "excluded": [_note(note) for note in result.excluded],
+        **result.extra,
+    }
+
+
+def to_json(result: Result) -> bytes:
+    """Encode the envelope with its rows; absent and not-a-number become null."""
+    columns = {name: _column(result.frame[name]) for name in result.table.names}
+    rows = [
+        dict(zip(columns, values, strict=True))
+        for values in zip(*columns.values(), strict=True)
+    ]
+    return _json({**envelope(result), "rows": rows}, indent=True) + b"\n"
+
+
+def to_csv(result: Result) -> bytes:
+    """Encode the rows with a header; floats keep every digit, absent is empty."""
+    names = list(result.table.names)
+    text = result.frame[names].to_csv(index=False, lineterminator="\n")
+    return text.encode("utf-8", "backslashreplace")
+
+
+def to_parquet(result: Result) -> bytes:
+    """Encode the rows; the file's metadata holds the rest of the envelope as JSON."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {
+        "int": pa.int64(),
+        "float": pa.float64(),
+        "str": pa.string(),
+        "bool": pa.bool_(),
+    }
+    schema = pa.schema([(c.name, types[c.dtype]) for c in result.table.columns])
+    table = pa.table(
+        [
+            pa.array([None if v != v else v for v in _column(result.frame[f.name])], f.type)
+            for f in schema
+        ],
+        schema=schema.with_metadata({PARQUET_KEY: _json(envelope(result))}),
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return bytes(sink.getvalue())
+
+
+_ENCODERS: dict[str, Callable[[Result], bytes]] = {
+    "json": to_json,
+    "csv": to_csv,
+    "parquet": to_parquet,
+}
+
+
+def _note(note: NoteLike) -> dict[str, Any]:
+    entry: dict[str, Any] = {"reason": note.reason, "count": note.count}
+    if note.detail:
+        entry["detail"] = note.detail
+    if where := getattr(note, "where", ""):
+        entry["where"] = where
+    return entry
+
+
+def _column(values: "pd.Series[Any]") -> list[Any]:
+    """Return Python values, None where absent, text that UTF-8 can hold."""
+    if values.dtype.kind == "f":
+        return list(values.tolist())
+    filled: list[Any] = values.astype(object).where(values.notna(), None).tolist()
+    return [_text(v) if isinstance(v, str) else v for v in filled]
+
+
+def _text(text: str) -> str:
+    # a file name that is no UTF-8 reaches us with lone surrogates
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _json(value: Any, *, indent: bool = False) -> bytes:
+    import orjson
+
+    options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+    if indent:
+        options |= orjson.OPT_INDENT_2
+    return orjson.dumps(_plain(value), default=_other, option=options)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Mapping):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return _text(os.fspath(value))
+    if isinstance(value, range):
+        return [value.start, value.stop if value.stop < sys.maxsize else None]
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} has no place in JSON")
+
+
+def _encoded(text: str, path: Path | None) -> bytes:
+    encoding = "utf-8" if path else (sys.stdout.encoding or "utf-8")
+    # a terminal that cannot show µ shows ? and not a traceback
+    errors = "backslashreplace" if encoding.lower().startswith("utf") else "replace"
+    return text.encode(encoding, errors)

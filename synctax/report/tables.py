@@ -1,0 +1,240 @@
+"""Tables and numbers for people: columns that fit the screen, units that read well."""
+
+import io
+import math
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from synctax.report.output import Result
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table as RichTable
+
+ABSENT = "–"
+"""What stands in a cell without a value."""
+
+_UNBOUNDED = 10_000
+"""Width of what is piped: a line is as long as its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column of a printed table.
+
+    Parameters
+    ----------
+    title : str
+    cells : n strings
+    right : bool
+        Flush right, for numbers.
+    rank : int
+        Columns of higher rank leave first where the terminal is too narrow.
+    """
+
+    title: str
+    cells: Sequence[str]
+    right: bool = True
+    rank: int = 0
+
+
+def to_text(parts: "Iterable[RenderableType]", *, to_file: bool = False) -> str:
+    """Render in order; colours and wrapping only for a terminal.
+
+    What is piped or filed has no control sequences and no line broken to fit.
+    """
+    from rich.console import Console
+
+    terminal = sys.stdout.isatty() and not to_file
+    console = Console(
+        file=io.StringIO(),
+        force_terminal=terminal,
+        # NO_COLOR and TERM=dumb are rich's to obey
+        color_system="auto" if terminal else None,
+        width=_width(terminal),
+        markup=False,
+        highlight=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, str) and not terminal)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
+def table(fields: Sequence[Field], *, title: str = "") -> "RichTable":
+    """Lay out columns; those of highest `rank` are left out until the rest fits.
+
+    A caption says how many are missing. Piped, all of them are there.
+    """
+    from rich import box
+    from rich.table import Table
+
+    shown, missing = _fitting(fields, _width(sys.stdout.isatty()))
+    grid = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        title=title or None,
+        title_justify="left",
+        caption_justify="left",
+        caption=f"+ {missing} columns on a wider terminal" if missing else None,
+    )
+    for column in shown:
+        grid.add_column(
+            column.title, justify="right" if column.right else "left", no_wrap=True
+        )
+    for cells in zip(*(column.cells for column in shown), strict=True):
+        grid.add_row(*cells)
+    return grid
+
+
+def plain(result: Result) -> "list[RenderableType]":
+    """Show every column of every row: what a command without its own table prints."""
+    if result.frame.empty:
+        return [f"no rows of {result.table.schema}"]
+    return [
+        table(
+            [
+                Field(
+                    column.name,
+                    [_cell(value) for value in result.frame[column.name].astype(object)],
+                    right=column.dtype in ("int", "float"),
+                    rank=order,
+                )
+                for order, column in enumerate(result.table.columns)
+            ]
+        )
+    ]
+
+
+def _fitting(fields: Sequence[Field], width: int) -> tuple[list[Field], int]:
+    from rich.cells import cell_len
+
+    need = {id(f): 2 + max(map(cell_len, (f.title, *f.cells)), default=0) for f in fields}
+    shown = list(fields)
+    while len(shown) > 1 and sum(need[id(f)] for f in shown) > width:
+        worst = max(range(len(shown)), key=lambda i: (shown[i].rank, i))
+        if shown[worst].rank == 0:
+            break
+        del shown[worst]
+    return shown, len(fields) - len(shown)
+
+
+def _width(terminal: bool) -> int:
+    if terminal or os.environ.get("COLUMNS", "").isdigit():
+        return max(40, shutil.get_terminal_size((100, 24)).columns)
+    return _UNBOUNDED
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        return number(value)
+    return ABSENT if value is None or value != value else str(value)
+
+
+def number(value: float | None, *, digits: int = 3) -> str:
+    """Write a number with thousands separators.
+
+    Whole numbers in full, others to `digits` significant digits of the fraction.
+
+    Examples
+    --------
+    >>> number(1234567), number(2668.0), number(0.123456), number(98765.4321)
+    ('1,234,567', '2,668', '0.123', '98,765')
+    >>> number(None), number(float("nan")), number(1.5)
+    ('–', '–', '1.5')
+    """
+    if value is None or value != value:
+        return ABSENT
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if float(value).is_integer():
+        return f"{int(value):,}"
+    whole = 0 if abs(value) < 1 else math.floor(math.log10(abs(value))) + 1
+    if abs(value) < 10**-digits:
+        return f"{value:.{digits - 1}e}"
+    places = max(0, digits - whole)
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if places else text
+
+
+def time_us(value_us: float | None) -> str:
+    """Write a time in the unit that reads best, from µs to hours.
+
+    Examples
+    --------
+    >>> time_us(0.64), time_us(582), time_us(2668.5), time_us(1_250_000)
+    ('0.64 µs', '582 µs', '2.67 ms', '1.25 s')
+    >>> time_us(7.2e9), time_us(0), time_us(None)
+    ('2 h', '0 µs', '–')
+    """
+    if value_us is None or value_us != value_us:
+        return ABSENT
+    for factor, unit in ((3.6e9, "h"), (1e6, "s"), (1e3, "ms")):
+        # 999.7 µs would read as 1,000 µs
+        if abs(value_us) >= 0.9995 * factor:
+            return f"{number(value_us / factor)} {unit}"
+    return f"{number(value_us)} µs"
+
+
+def percent(share: float | None) -> str:
+    """Write a fraction as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.8231), percent(0.004), percent(1.0), percent(None)
+    ('82 %', '0.4 %', '100 %', '–')
+    """
+    if share is None or share != share:
+        return ABSENT
+    value = 100 * share
+    return f"{value:.1f} %" if 0 < abs(value) < 9.95 else f"{value:.0f} %"
+
+
+def size_bytes(value: float | None) -> str:
+    """Write a number of bytes; GB is 10⁹.
+
+    Examples
+    --------
+    >>> size_bytes(512), size_bytes(33_554_432), size_bytes(3.1e9), size_bytes(None)
+    ('512 B', '33.6 MB', '3.1 GB', '–')
+    """
+    if value is None or value != value:
+        return ABSENT
+    for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if abs(value) >= 0.9995 * factor:
+            return f"{number(value / factor)} {unit}"
+    return f"{number(value)} B"
+
+
+def rate_gb_per_s(value: float | None) -> str:
+    """Write a rate that is given in GB/s (10⁹ bytes).
+
+    Examples
+    --------
+    >>> rate_gb_per_s(312.42), rate_gb_per_s(0.0412), rate_gb_per_s(None)
+    ('312 GB/s', '41.2 MB/s', '–')
+    """
+    text = size_bytes(None if value is None else value * 1e9)
+    return text if text == ABSENT else f"{text}/s"
+
+
+def p_value(p: float | None) -> str:
+    """Write a p-value as it is read.
+
+    Examples
+    --------
+    >>> p_value(0.00001), p_value(0.0321), p_value(None)
+    ('p < 0.001', 'p = 0.032', '–')
+    """
+    if p is None or p != p:
+        return ABSENT
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"

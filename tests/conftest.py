@@ -1,0 +1,88 @@
+"""What every test may use: the command line, golden files, the real traces."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from synctax.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "tests" / "golden"
+SHARED_TRACES = ROOT.parent / "shared" / "traces"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite tests/golden; read the diff"
+    )
+    parser.addoption(
+        "--update-docs",
+        action="store_true",
+        help="rewrite generated pages and the output of commands in README and docs",
+    )
+
+
+@pytest.fixture
+def run() -> Callable[..., Result]:
+    """Run a command in this process: `run("measure", path, "--format", "json").stdout`.
+
+    The result has `exit_code`, `stdout`, `stderr` and `stdout_bytes`.
+    """
+
+    def run(*args: object, env: dict[str, str] | None = None) -> Result:
+        return CliRunner().invoke(main, [str(arg) for arg in args], env=env)
+
+    return run
+
+
+@pytest.fixture
+def process() -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Run a command as users do, in a process of its own, with nothing on its stdin."""
+
+    def process(
+        *args: object, cwd: Path | None = None, env: dict[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "synctax", *map(str, args)],
+            cwd=cwd,
+            env=env,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+            check=False,
+            timeout=120,
+        )
+
+    return process
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare with a file of tests/golden: `golden("measure/tp4.txt", run(...).stdout)`.
+
+    `pytest --update-golden` rewrites the file.
+    """
+
+    def golden(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            return
+        assert path.is_file(), f"no golden file {name}: run pytest --update-golden"
+        assert text == path.read_text(encoding="utf-8")
+
+    return golden
+
+
+@pytest.fixture(scope="session")
+def shared_traces() -> Path:
+    """The folder of real traces; a test that asks for it is skipped where it is absent."""
+    if not SHARED_TRACES.is_dir():
+        pytest.skip("the real traces are not at ../shared/traces")
+    return SHARED_TRACES
