@@ -1,0 +1,322 @@
+"""Every file once, results in order, and no process left behind."""
+
+import multiprocessing as mp
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from synctax.errors import BadInputError, SynctaxError
+from synctax.trace import pool
+from synctax.trace.pool import PROGRESS_BYTES, WorkerLostError, map_files
+
+
+@pytest.fixture
+def paths(tmp_path):
+    """Ten files of 0, 100, ... 900 bytes, the smallest first."""
+    for i in range(10):
+        (tmp_path / f"rank{i}.json").write_bytes(b"x" * 100 * i)
+    return [str(tmp_path / f"rank{i}.json") for i in range(10)]
+
+
+def size(path, on_bytes):
+    n = Path(path).stat().st_size
+    on_bytes(n)
+    return n
+
+
+def columns(path, on_bytes):
+    return np.arange(Path(path).stat().st_size)
+
+
+def process_id(path, on_bytes):
+    time.sleep(0.02)
+    return os.getpid()
+
+
+def steps(path, on_bytes):
+    for _ in range(10):
+        on_bytes(PROGRESS_BYTES // 4)
+    on_bytes(1)
+
+
+def refuse_rank3(path, on_bytes):
+    if path.endswith("rank3.json"):
+        raise BadInputError(f"{path}: not a trace")
+    return path
+
+
+def divide(path, on_bytes):
+    return 1 // 0
+
+
+class PickyError(Exception):
+    def __init__(self, what, *, where):
+        super().__init__(what)
+
+
+def raise_unpicklable(path, on_bytes):
+    raise PickyError("of a kind that cannot travel", where=path)
+
+
+def return_unpicklable(path, on_bytes):
+    return lambda: path
+
+
+def exhaust(path, on_bytes):
+    raise MemoryError
+
+
+def die_on_rank9(path, on_bytes):
+    if path.endswith("rank9.json"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(30)
+
+
+def exit_early(path, on_bytes):
+    os._exit(7)
+
+
+def hang(path, on_bytes):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    on_bytes(2 * PROGRESS_BYTES)
+    time.sleep(60)
+
+
+@pytest.fixture(params=["fork", "spawn"])
+def start(request):
+    """Another thread makes forking unsafe, so workers are then spawned."""
+    if request.param == "fork":
+        yield
+        return
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    yield
+    done.set()
+    thread.join()
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left():
+    yield
+    assert mp.active_children() == []
+
+
+@pytest.mark.parametrize("workers", [None, 1, 2, 3, 50])
+def test_results_come_in_the_order_of_paths_whatever_the_workers(paths, workers):
+    assert map_files(size, paths, workers=workers) == [100 * i for i in range(10)]
+
+
+def test_results_are_the_same_from_forked_and_spawned_workers(paths, start):
+    results = map_files(columns, paths, workers=2)
+    assert [r.tolist() for r in results] == [list(range(100 * i)) for i in range(10)]
+    assert all(r.flags.writeable for r in results)
+
+
+def test_no_path_gives_no_result():
+    assert map_files(size, []) == []
+
+
+def test_one_path_runs_in_this_process(paths):
+    assert map_files(process_id, paths[:1], workers=8) == [os.getpid()]
+
+
+def test_one_worker_is_this_process(paths):
+    assert set(map_files(process_id, paths, workers=1)) == {os.getpid()}
+
+
+def test_several_workers_are_that_many_other_processes(paths):
+    ids = set(map_files(process_id, paths, workers=2))
+    assert len(ids) == 2
+    assert os.getpid() not in ids
+
+
+def test_as_many_workers_as_cores_by_default(paths, monkeypatch):
+    monkeypatch.setattr(pool, "available_cores", lambda: 3)
+    assert len(set(map_files(process_id, paths))) == 3
+
+
+def test_cores_are_those_this_process_may_use():
+    assert pool.available_cores() == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("workers", [0, -1])
+def test_less_than_one_worker_is_a_wrong_call(paths, workers):
+    with pytest.raises(ValueError, match="workers must be at least 1"):
+        map_files(size, paths, workers=workers)
+
+
+def process_and_time(path, on_bytes):
+    return os.getpid(), time.monotonic_ns()
+
+
+def test_every_worker_takes_its_larger_files_first(paths):
+    calls = map_files(process_and_time, paths, workers=2)
+    assert calls[9][0] != calls[8][0]
+    for worker in {process for process, _ in calls}:
+        times = [at for process, at in calls if process == worker]
+        assert times == sorted(times, reverse=True)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_progress_adds_up_to_the_bytes_of_each_file(paths, workers):
+    seen = {}
+    for path in paths:
+        seen[path] = []
+    map_files(steps, paths, workers=workers, on_progress=lambda p, n: seen[p].append(n))
+    assert {sum(parts) for parts in seen.values()} == {10 * (PROGRESS_BYTES // 4) + 1}
+    assert {len(parts) for parts in seen.values()} == {3}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_refused_file_leaves_the_others_their_results(paths, workers):
+    results = map_files(refuse_rank3, paths, workers=workers)
+    assert isinstance(results[3], BadInputError)
+    assert results[3].exit_code == 3
+    assert str(results[3]) == f"{paths[3]}: not a trace"
+    assert results[:3] + results[4:] == paths[:3] + paths[4:]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_any_other_error_propagates(paths, workers):
+    with pytest.raises(ZeroDivisionError):
+        map_files(divide, paths, workers=workers)
+
+
+def test_an_error_from_a_worker_brings_its_traceback(paths):
+    with pytest.raises(ZeroDivisionError) as caught:
+        map_files(divide, paths, workers=2)
+    assert "return 1 // 0" in caught.value.__notes__[0]
+
+
+def test_an_error_that_cannot_travel_is_told_in_words(paths):
+    with pytest.raises(RuntimeError, match="of a kind that cannot travel"):
+        map_files(raise_unpicklable, paths, workers=2)
+
+
+def test_a_result_that_cannot_travel_is_an_error_not_a_hang(paths):
+    with pytest.raises((AttributeError, TypeError, RuntimeError), match="lambda"):
+        map_files(return_unpicklable, paths, workers=2)
+
+
+def test_a_file_that_is_gone_is_for_the_function_to_refuse(paths):
+    with pytest.raises(FileNotFoundError):
+        map_files(size, [*paths, "absent.json"], workers=2)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_exhausted_memory_is_explained(paths, workers):
+    with pytest.raises(WorkerLostError, match=r"memory ran out.*rank.*fewer --workers"):
+        map_files(exhaust, paths, workers=workers)
+
+
+def test_a_killed_worker_names_the_files_being_read(paths):
+    with pytest.raises(WorkerLostError) as caught:
+        map_files(die_on_rank9, paths, workers=2)
+    assert isinstance(caught.value, SynctaxError)
+    message = str(caught.value)
+    assert "killed by SIGKILL" in message
+    assert f"being read: {paths[9]}, {paths[8]};" in message
+    assert "fewer --workers" in message
+
+
+def test_a_worker_that_exits_is_reported_with_its_code(paths):
+    with pytest.raises(WorkerLostError, match="ended with code 7"):
+        map_files(exit_early, paths, workers=2)
+
+
+def test_many_lost_files_are_counted_not_listed(paths):
+    with pytest.raises(WorkerLostError, match="and 3 more;"):
+        map_files(exit_early, paths, workers=8)
+
+
+def test_a_worker_that_will_not_end_is_killed(paths):
+    def stop(path, n):
+        raise InterruptedError("enough")
+
+    with pytest.raises(InterruptedError, match="enough"):
+        map_files(hang, paths, workers=2, on_progress=stop)
+
+
+PROGRAM = """
+import sys, threading, time
+from pathlib import Path
+from synctax.trace.pool import map_files
+
+def slow(path, on_bytes):
+    try:
+        on_bytes(2 << 20)
+        Path(path + ".started").touch()
+        time.sleep(60)
+    finally:
+        Path(path + ".tidied").touch()
+
+if __name__ == "__main__":
+    if sys.argv[1] == "spawn":
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+    map_files(slow, sys.argv[2:], workers=2)
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("to_group", [True, False], ids=["terminal", "parent_only"])
+def test_an_interrupt_ends_every_process_without_a_word_from_workers(
+    paths, tmp_path, method, to_group
+):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", tmp_path / "program.py", method, *paths[:2]],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
+    wait_for(tmp_path, "*.started")
+    (os.killpg if to_group else os.kill)(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert stderr.count("KeyboardInterrupt") == 1
+    assert stderr.count("Traceback") == 1
+    assert len(list(tmp_path.glob("*.tidied"))) == 2
+    assert_group_is_gone(process.pid)
+
+
+def test_workers_end_when_their_parent_is_killed(paths, tmp_path):
+    busy = "while True: time.sleep(0.01); on_bytes(2 << 20)"
+    program = PROGRAM.replace("time.sleep(60)", busy)
+    program = program.replace("workers=2)", "workers=2, on_progress=lambda p, n: None)")
+    (tmp_path / "program.py").write_text(program)
+    process = subprocess.Popen(
+        [sys.executable, tmp_path / "program.py", "fork", *paths[:2]],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
+    wait_for(tmp_path, "*.started")
+    process.kill()
+    _, stderr = process.communicate(timeout=20)
+    assert stderr == ""
+    assert_group_is_gone(process.pid)
+
+
+def wait_for(directory, pattern):
+    for _ in range(1000):
+        if len(list(directory.glob(pattern))) == 2:
+            return
+        time.sleep(0.02)
+    raise AssertionError("the workers never started")
+
+
+def assert_group_is_gone(group):
+    for _ in range(100):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)
+    raise AssertionError("a process is left")
