@@ -141,7 +141,7 @@ def _fail(
 
 
 def _os_error(error: OSError) -> str:
-    what = error.strerror or str(error) or type(error).__name__
+    what = error.strerror or str(error) or f"a {type(error).__name__}"
     where = f"{error.filename}: " if error.filename else ""
     return f"{where}{what[:1].lower()}{what[1:]}"
 
@@ -186,6 +186,7 @@ def _show_version(ctx: click.Context, _option: click.Parameter, value: bool) -> 
 
 
 @click.group(
+    name="synctax",
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 92},
 )

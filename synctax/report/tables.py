@@ -133,11 +133,24 @@ def _width(terminal: bool) -> int:
 
 
 def _cell(value: object) -> str:
+    if is_absent(value):
+        return ABSENT
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, (int, float)):
-        return number(value)
-    return ABSENT if value is None or value != value else str(value)
+    return number(value) if isinstance(value, (int, float)) else str(value)
+
+
+def is_absent(value: object) -> bool:
+    """Whether a value is None, not a number, or pandas' NA.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> is_absent(None), is_absent(float("nan")), is_absent(pd.NA), is_absent(0)
+    (True, True, True, False)
+    """
+    # by name: pandas would have to be imported to write a number of bytes
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def number(value: float | None, *, digits: int = 3) -> str:
@@ -152,7 +165,7 @@ def number(value: float | None, *, digits: int = 3) -> str:
     >>> number(None), number(float("nan")), number(1.5)
     ('–', '–', '1.5')
     """
-    if value is None or value != value:
+    if value is None or is_absent(value):
         return ABSENT
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
@@ -176,7 +189,7 @@ def time_us(value_us: float | None) -> str:
     >>> time_us(7.2e9), time_us(0), time_us(None)
     ('2 h', '0 µs', '–')
     """
-    if value_us is None or value_us != value_us:
+    if value_us is None or is_absent(value_us):
         return ABSENT
     for factor, unit in ((3.6e9, "h"), (1e6, "s"), (1e3, "ms")):
         # 999.7 µs would read as 1,000 µs
@@ -193,7 +206,7 @@ def percent(share: float | None) -> str:
     >>> percent(0.8231), percent(0.004), percent(1.0), percent(None)
     ('82 %', '0.4 %', '100 %', '–')
     """
-    if share is None or share != share:
+    if share is None or is_absent(share):
         return ABSENT
     value = 100 * share
     return f"{value:.1f} %" if 0 < abs(value) < 9.95 else f"{value:.0f} %"
@@ -207,7 +220,7 @@ def size_bytes(value: float | None) -> str:
     >>> size_bytes(512), size_bytes(33_554_432), size_bytes(3.1e9), size_bytes(None)
     ('512 B', '33.6 MB', '3.1 GB', '–')
     """
-    if value is None or value != value:
+    if value is None or is_absent(value):
         return ABSENT
     for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if abs(value) >= 0.9995 * factor:
@@ -223,8 +236,9 @@ def rate_gb_per_s(value: float | None) -> str:
     >>> rate_gb_per_s(312.42), rate_gb_per_s(0.0412), rate_gb_per_s(None)
     ('312 GB/s', '41.2 MB/s', '–')
     """
-    text = size_bytes(None if value is None else value * 1e9)
-    return text if text == ABSENT else f"{text}/s"
+    if value is None or is_absent(value):
+        return ABSENT
+    return f"{size_bytes(value * 1e9)}/s"
 
 
 def p_value(p: float | None) -> str:
@@ -235,6 +249,6 @@ def p_value(p: float | None) -> str:
     >>> p_value(0.00001), p_value(0.0321), p_value(None)
     ('p < 0.001', 'p = 0.032', '–')
     """
-    if p is None or p != p:
+    if p is None or is_absent(p):
         return ABSENT
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"

@@ -1,0 +1,274 @@
+"""The group `synctax`: what it lists, and how every failure ends."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import types
+from pathlib import Path
+
+import click
+import pytest
+
+from synctax.cli import COMMANDS, main
+from synctax.cli.options import verbosity_options
+from synctax.errors import BadInputError, GateFailedError, SynctaxError
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """Install a command `probe` that does what the test says."""
+
+    def command(act):
+        @click.command()
+        @verbosity_options
+        def probe():
+            return act()
+
+        module = types.ModuleType("synctax.cli.probe")
+        module.probe = probe
+        monkeypatch.setitem(sys.modules, "synctax.cli.probe", module)
+        monkeypatch.setitem(COMMANDS, "probe", "Probe.")
+
+    return command
+
+
+def raising(error):
+    def act():
+        raise error
+
+    return act
+
+
+def test_help_lists_every_command_with_its_line(run):
+    text = run("--help").stdout
+    for name, line in COMMANDS.items():
+        assert f"  {name}" in text
+        assert line in text
+
+
+def test_short_and_long_help_agree(run):
+    assert run("-h").stdout == run("--help").stdout
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_a_command_says_of_itself_what_the_list_says(name):
+    command = main.get_command(click.Context(main), name)
+    assert command.help.strip().partition("\n")[0].strip() == COMMANDS[name]
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_help_of_a_command_shows_an_example(run, name):
+    result = run(name, "-h")
+    assert result.exit_code == 0
+    assert f"synctax {name}" in result.stdout.partition("\n")[2]
+
+
+def test_version_is_the_installed_one(run):
+    from importlib.metadata import version
+
+    assert run("--version").stdout == f"synctax {version('synctax')}\n"
+
+
+def test_a_misspelled_command_is_answered_with_the_nearest(run):
+    result = run("measur", "traces")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "synctax: error: no command 'measur'; did you mean measure\ntry: synctax --help\n"
+    )
+
+
+def test_an_unlike_command_is_sent_to_help(run):
+    assert "see synctax --help" in run("xyzzy").stderr
+
+
+def test_an_unknown_option_of_the_group_is_wrong_usage(run):
+    result = run("--xyzzy")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("synctax: error: ")
+
+
+def test_no_arguments_show_help(run):
+    result = run()
+    assert result.exit_code == 2
+    assert "Commands:" in result.output
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(SynctaxError, 1), (BadInputError, 3), (GateFailedError, 4)]
+)
+def test_an_error_is_one_line_and_its_exit_code(run, command, error, code):
+    command(raising(error("rank 3 is missing; add its file")))
+    result = run("probe")
+    assert result.exit_code == code
+    assert result.stderr == "synctax: error: rank 3 is missing; add its file\n"
+    assert result.stdout == ""
+
+
+def test_a_done_command_exits_0(run, command):
+    command(lambda: None)
+    assert run("probe").exit_code == 0
+
+
+def test_an_exit_code_that_a_command_chose_is_kept(run, command):
+    command(lambda: click.get_current_context().exit(4))
+    assert run("probe").exit_code == 4
+
+
+def test_interruption_is_one_line_and_130(run, command):
+    command(raising(KeyboardInterrupt()))
+    result = run("probe")
+    assert (result.exit_code, result.stderr) == (130, "synctax: interrupted\n")
+
+
+def test_interruption_before_the_command_is_130(run, monkeypatch):
+    def parse_args(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main, "parse_args", parse_args)
+    result = run("measure")
+    assert result.exit_code == 130
+    assert "Traceback" not in result.stderr
+
+
+def test_no_memory_says_what_to_do(run, command):
+    command(raising(MemoryError()))
+    result = run("probe")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "synctax: error: out of memory; use fewer --workers or fewer files\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (OSError(28, "No space left on device"), "no space left on device"),
+        (PermissionError(13, "Permission denied", "a.csv"), "a.csv: permission denied"),
+        (OSError("odd"), "odd"),
+        (TimeoutError(), "a TimeoutError"),
+    ],
+)
+def test_an_os_error_names_the_file_and_the_cause(run, command, error, line):
+    command(raising(error))
+    result = run("probe")
+    assert (result.exit_code, result.stderr) == (1, f"synctax: error: {line}\n")
+
+
+def test_a_fault_asks_to_be_reported(run, command):
+    command(lambda: {}["lost"])
+    result = run("probe")
+    assert result.exit_code == 1
+    assert "unexpected KeyError: 'lost'" in result.stderr
+    assert "report it" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_verbose_shows_where_a_fault_happened(run, command):
+    command(lambda: {}["lost"])
+    assert "Traceback" in run("probe", "-v").stderr
+
+
+def test_verbose_shows_no_traceback_for_bad_input(run, command):
+    command(raising(BadInputError("a.json: no trace")))
+    assert run("probe", "-v").stderr == "synctax: error: a.json: no trace\n"
+
+
+def test_wrong_usage_of_a_command_names_its_help(run, command):
+    command(lambda: None)
+    result = run("probe", "--xyzzy")
+    assert result.exit_code == 2
+    assert result.stderr.endswith("try: synctax probe --help\n")
+
+
+def test_a_module_without_its_command_is_a_fault(run, command, monkeypatch):
+    command(lambda: None)
+    sys.modules["synctax.cli.probe"].probe = "no command"
+    result = run("probe")
+    assert "is no click command" in result.stderr
+
+
+def test_not_standalone_lets_errors_through(command):
+    command(raising(click.UsageError("no")))
+    with pytest.raises(click.UsageError):
+        main.main(["probe"], standalone_mode=False)
+
+
+def test_commands_run_outside_the_main_thread(run, command):
+    import threading
+
+    command(lambda: click.echo("done"))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(run("probe")))
+    thread.start()
+    thread.join()
+    assert results[0].stdout == "done\n"
+
+
+# What only a process of its own can show.
+
+PROBE = """
+    import sys, types, time
+    from pathlib import Path
+    import click
+    from synctax.cli import COMMANDS, main
+    from synctax.report.output import replacing
+
+    @click.command()
+    def probe():
+        {body}
+
+    module = types.ModuleType("synctax.cli.probe")
+    module.probe = probe
+    sys.modules["synctax.cli.probe"] = module
+    COMMANDS["probe"] = "Probe."
+    main(["probe"], prog_name="synctax")
+"""
+
+
+def start(body: str, tmp_path: Path) -> "subprocess.Popen[str]":
+    script = tmp_path / "probe.py"
+    body = textwrap.indent(textwrap.dedent(body), " " * 8).strip()
+    script.write_text(textwrap.dedent(PROBE.replace("    {body}", "    " + body)))
+    return subprocess.Popen(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+HALF_WRITTEN = """
+with replacing(Path("out.csv")) as file:
+    file.write(b"half")
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "stderr"),
+    [
+        (signal.SIGINT, 130, "synctax: interrupted\n"),
+        (signal.SIGTERM, 143, ""),
+        (signal.SIGHUP, 143, ""),
+    ],
+)
+def test_a_stopped_command_leaves_no_half_written_file(tmp_path, number, code, stderr):
+    with start(HALF_WRITTEN, tmp_path) as running:
+        assert running.stdout.readline() == "writing\n"
+        running.send_signal(number)
+        _, errors = running.communicate(timeout=30)
+    assert (running.returncode, errors) == (code, stderr)
+    assert [path.name for path in tmp_path.iterdir()] == ["probe.py"]
+
+
+def test_a_closed_pipe_ends_in_silence(tmp_path):
+    with start("for _ in range(100_000): click.echo('row')", tmp_path) as running:
+        running.stdout.readline()
+        running.stdout.close()
+        errors = running.stderr.read()
+        running.wait(timeout=30)
+    assert errors == ""
+    assert running.returncode == 1

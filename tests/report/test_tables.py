@@ -1,0 +1,154 @@
+"""Tables that fit, and numbers that say what they are."""
+
+import math
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synctax.report import tables
+from synctax.report.output import Result
+from synctax.report.tables import Field
+from synctax.schema import Column, Table
+
+WIDE = [Field(f"column {i}", ["1,000"], rank=i) for i in range(20)]
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    def terminal(columns):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+
+    return terminal
+
+
+@pytest.fixture
+def pipe(monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.mark.usefixtures("pipe")
+def test_a_pipe_gets_every_column_on_one_line_without_control_sequences():
+    lines = tables.to_text([tables.table(WIDE)]).splitlines()
+    assert len(lines) == 3
+    assert lines[0].split("  ")[-1].strip() == "column 19"
+    assert "\x1b" not in "".join(lines)
+
+
+@pytest.mark.usefixtures("pipe")
+def test_a_pipe_gets_sentences_unbroken():
+    sentence = "word " * 100 + "end"
+    assert tables.to_text([sentence]) == sentence + "\n"
+
+
+def test_a_narrow_terminal_drops_the_columns_of_highest_rank_and_says_so(terminal):
+    terminal(60)
+    text = tables.to_text([tables.table(WIDE)])
+    assert "column 0" in text
+    assert "column 19" not in text
+    assert "columns on a wider terminal" in text
+    assert max(map(len, text.splitlines())) <= 60 + len("\x1b[0m") * 40
+
+
+def test_columns_of_rank_0_stay_whatever_the_width(terminal):
+    terminal(40)
+    fields = [Field(f"c{i}", ["x" * 30]) for i in range(4)]
+    shown, missing = tables._fitting(fields, 40)
+    assert (len(shown), missing) == (4, 0)
+
+
+def test_a_terminal_gets_styles_unless_colour_is_unwanted(terminal, monkeypatch):
+    from rich.text import Text
+
+    terminal(80)
+    assert "\x1b[31m" in tables.to_text([Text("late", style="red")])
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[31m" not in tables.to_text([Text("late", style="red")])
+
+
+def test_a_file_gets_no_styles_even_from_a_terminal(terminal):
+    from rich.text import Text
+
+    terminal(80)
+    assert tables.to_text([Text("late", style="red")], to_file=True) == "late\n"
+
+
+@pytest.mark.usefixtures("pipe")
+def test_brackets_are_text():
+    assert "[0, 1]" in tables.to_text([tables.table([Field("ranks", ["[0, 1]"])])])
+
+
+PLAIN = Table(
+    "synctax.probe/1",
+    "",
+    (
+        Column("group", "str", "", ""),
+        Column("n", "int", "", ""),
+        Column("tax_us", "float", "us", ""),
+        Column("late", "bool", "", ""),
+    ),
+)
+
+
+@pytest.mark.usefixtures("pipe")
+def test_without_its_own_table_every_column_is_shown():
+    frame = PLAIN.to_frame(
+        {
+            "group": ["tp", None],
+            "n": [8, None],
+            "tax_us": [2.5, None],
+            "late": [True, False],
+        }
+    )
+    lines = tables.to_text(tables.plain(Result(PLAIN, frame))).splitlines()
+    assert lines[0].split() == ["group", "n", "tax_us", "late"]
+    assert lines[2].split() == ["tp", "8", "2.5", "yes"]
+    assert lines[3].split() == ["–", "–", "–", "no"]
+
+
+def test_no_rows_are_said():
+    frame = PLAIN.to_frame({name: [] for name in PLAIN.names})
+    assert tables.plain(Result(PLAIN, frame)) == ["no rows of synctax.probe/1"]
+
+
+@given(st.integers(-(10**15), 10**15))
+def test_whole_numbers_are_written_in_full(value):
+    assert int(tables.number(value).replace(",", "")) == value
+
+
+@given(st.floats(1e-3, 1e12) | st.floats(1e-12, 1e-3))
+def test_three_digits_are_right(value):
+    assert math.isclose(
+        float(tables.number(value).replace(",", "")), value, rel_tol=6e-3, abs_tol=5e-4
+    )
+
+
+def test_infinities_are_words():
+    assert (tables.number(math.inf), tables.number(-math.inf)) == ("inf", "-inf")
+
+
+@pytest.mark.parametrize(
+    ("value_us", "text"),
+    [(999.4, "999 µs"), (999.7, "1 ms"), (-2500.0, "-2.5 ms"), (3.59e9, "3,590 s")],
+)
+def test_units_change_where_rounding_reaches_them(value_us, text):
+    assert tables.time_us(value_us) == text
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        tables.number,
+        tables.time_us,
+        tables.percent,
+        tables.size_bytes,
+        tables.rate_gb_per_s,
+        tables.p_value,
+    ],
+)
+def test_absent_is_a_dash_everywhere(write):
+    assert write(None) == write(math.nan) == "–"
