@@ -1,0 +1,300 @@
+"""`.synctax/`: the columns of traces already read, and what was measured last.
+
+Several processes may use one directory at a time: every file appears complete under its
+name or not at all, the last writer wins, and what is missing is read again.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from synctax.arrays import NS_PER_S
+from synctax.errors import SynctaxError
+from synctax.trace import store
+from synctax.trace.model import Note, RankTrace
+
+DIRECTORY: Final = ".synctax"
+"""Where a workspace lies unless the user says otherwise: in the current directory."""
+
+STALE_TEMPORARY_S: Final = 3600
+"""A temporary file this old belongs to a process that was killed."""
+
+_RECORD_VERSION: Final = 1
+_NAME_DIGITS: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A trace file as it was: absolute path, size, and time of the last change."""
+
+    path: str
+    size_bytes: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, path: str) -> "SourceFile":
+        """Look at a file.
+
+        Raises
+        ------
+        OSError
+            If there is no such file (what a URL names is none).
+        """
+        status = Path(path).stat()
+        return cls(os.path.abspath(path), status.st_size, status.st_mtime_ns)  # noqa: PTH100 - links stay as named
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the file is there and still has this size and time."""
+        try:
+            return SourceFile.of(self.path) == self
+        except OSError:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class LastMeasure:
+    """What `measure` was asked last: enough to ask it again.
+
+    `targets` and `manifest` are absolute paths, globs or URLs; `when` is ISO 8601 in UTC;
+    `options` is what JSON can hold.
+    """
+
+    targets: tuple[str, ...]
+    manifest: str | None
+    options: dict[str, Any]
+    files: tuple[SourceFile, ...]
+    when: str
+
+    @property
+    def changed_files(self) -> tuple[str, ...]:
+        """Files that have changed or vanished since."""
+        return tuple(file.path for file in self.files if not file.unchanged)
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A directory of parsed columns; it pickles, so workers keep columns themselves."""
+
+    directory: Path
+
+    def prepare(self) -> Note | None:
+        """Create the directory; the note says why nothing can be kept there, if so.
+
+        Call it once before workers do, so that the user hears of it once.
+        """
+        try:
+            self._create()
+            store.write_atomically(self.directory / "probe", b"")
+            (self.directory / "probe").unlink(missing_ok=True)
+        except OSError as error:
+            return self._unwritable(error)
+        return None
+
+    def read(self, path: str, read: Callable[[], RankTrace]) -> RankTrace:
+        """Take the columns of a file from here, else `read` it and keep them.
+
+        A file that changed while it was read is not kept. If keeping fails, the trace
+        has a note of it.
+        """
+        trace = self.cached(path)
+        if trace is not None:
+            return trace
+        before = _look(path)
+        trace = read()
+        if before is None or not before.unchanged:
+            return trace
+        note = self._keep(before, trace)
+        return trace if note is None else replace(trace, notes=(*trace.notes, note))
+
+    def cached(self, path: str) -> RankTrace | None:
+        """Load the columns of a file as it is now; None where there are none."""
+        source = _look(path)
+        if source is None:
+            return None
+        try:
+            trace = store.load(self._entry(source))
+        except store.StoreError:
+            return None
+        return replace(trace, path=path)
+
+    def store(self, path: str, trace: RankTrace) -> Note | None:
+        """Keep the columns of a file; the note says why that failed, if it did.
+
+        Columns of earlier states of the file are dropped. Of URLs nothing is kept.
+        """
+        source = _look(path)
+        return None if source is None else self._keep(source, trace)
+
+    def record_measure(
+        self,
+        targets: Sequence[str],
+        files: Sequence[str],
+        *,
+        manifest: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Note | None:
+        """Remember what was measured; the note says why that failed, if it did.
+
+        Parameters
+        ----------
+        targets : sequence of str
+            Files, directories, globs or URLs as the user gave them.
+        files : sequence of str
+            The files these were resolved to.
+        manifest : str, optional
+        options : mapping, optional
+            Whatever else changes the result, as JSON can hold it.
+        """
+        record = LastMeasure(
+            targets=tuple(_absolute(target) for target in targets),
+            manifest=None if manifest is None else _absolute(manifest),
+            options=dict(options or {}),
+            files=tuple(source for source in map(_look, files) if source is not None),
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        text = json.dumps({"version": _RECORD_VERSION, **asdict(record)}, indent=1)
+        try:
+            self._create()
+            store.write_atomically(self._record, text.encode())
+        except OSError as error:
+            return self._unwritable(error)
+        return None
+
+    def last_measure(self) -> LastMeasure:
+        """Recall what was measured last.
+
+        Raises
+        ------
+        SynctaxError
+            If nothing was measured here, or by another version of synctax.
+        """
+        hint = "name the traces, or run `synctax measure TRACES` first"
+        try:
+            values = json.loads(self._record.read_bytes())
+            if values.pop("version") != _RECORD_VERSION:
+                raise ValueError("of another version")
+            files = tuple(SourceFile(**file) for file in values.pop("files"))
+            targets = tuple(values.pop("targets"))
+            return LastMeasure(**values, targets=targets, files=files)
+        except FileNotFoundError as error:
+            raise SynctaxError(
+                f"nothing was measured in {self.directory} yet; {hint}"
+            ) from error
+        except OSError as error:
+            raise SynctaxError(f"{self._record}: {error.strerror}; {hint}") from error
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise SynctaxError(
+                f"{self._record}: not a record that this version of synctax wrote; {hint}"
+            ) from error
+
+    def prune(self) -> int:
+        """Drop columns whose source changed or vanished, and dead temporary files.
+
+        Returns
+        -------
+        int
+            How many sources had columns dropped.
+        """
+        dropped = 0
+        for owner in self._columns.glob("*.source"):
+            source = _look(os.fsdecode(owner.read_bytes()))
+            kept = None if source is None else self._entry(source)
+            entries = self._columns.glob(f"{owner.stem}-*.arrow")
+            stale = [entry for entry in entries if entry != kept]
+            if source is None:
+                stale.append(owner)
+            dropped += sum(map(_remove, stale)) > 0
+        for left in self.directory.rglob(f"*{store.TEMPORARY_SUFFIX}"):
+            if _age_s(left) > STALE_TEMPORARY_S:
+                _remove(left)
+        return dropped
+
+    @property
+    def size_bytes(self) -> int:
+        """What the stored columns take on disk."""
+        return sum(_look_size(entry) for entry in self._columns.glob("*.arrow"))
+
+    # -------------------------------------------------------------------- private
+
+    @property
+    def _columns(self) -> Path:
+        return self.directory / "columns"
+
+    @property
+    def _record(self) -> Path:
+        return self.directory / "last_measure.json"
+
+    def _create(self) -> None:
+        self._columns.mkdir(parents=True, exist_ok=True)
+        ignore = self.directory / ".gitignore"
+        if not ignore.exists():
+            store.write_atomically(ignore, b"*\n")
+
+    def _entry(self, source: SourceFile) -> Path:
+        state = f"{source.size_bytes} {source.mtime_ns} {store.PARSER_VERSION}"
+        return self._columns / f"{_digest(source.path)}-{_digest(state)}.arrow"
+
+    def _keep(self, source: SourceFile, trace: RankTrace) -> Note | None:
+        entry = self._entry(source)
+        owner = _digest(source.path)
+        try:
+            self._create()
+            store.write_atomically(
+                self._columns / f"{owner}.source", os.fsencode(source.path)
+            )
+            store.save(trace, entry)
+        except OSError as error:
+            return self._unwritable(error)
+        for other in self._columns.glob(f"{owner}-*.arrow"):
+            if other != entry:
+                _remove(other)
+        return None
+
+    def _unwritable(self, error: OSError) -> Note:
+        return Note(
+            "workspace_unwritable",
+            1,
+            f"{self.directory}: {error.strerror}; nothing is kept for later commands "
+            "(choose another place with --workspace DIR)",
+        )
+
+
+def _look(path: str) -> SourceFile | None:
+    try:
+        return SourceFile.of(path)
+    except OSError:
+        return None
+
+
+def _look_size(path: Path) -> int:
+    source = _look(str(path))
+    return 0 if source is None else source.size_bytes
+
+
+def _age_s(path: Path) -> float:
+    source = _look(str(path))
+    return 0.0 if source is None else time.time() - source.mtime_ns / NS_PER_S
+
+
+def _absolute(target: str) -> str:
+    return target if "://" in target else os.path.abspath(target)  # noqa: PTH100
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(os.fsencode(text)).hexdigest()[:_NAME_DIGITS]
+
+
+def _remove(path: Path) -> bool:
+    """Remove a file that another process may be removing too; say whether it went."""
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,325 @@
+"""A workspace spares a second reading, never changes an answer, never stops a command."""
+
+import dataclasses
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from synctax import workspace as module
+from synctax.errors import SynctaxError
+from synctax.trace import store
+from synctax.trace.model import (
+    CommArgs,
+    Events,
+    KernelArgs,
+    Lanes,
+    RankTrace,
+    SyncArgs,
+    TraceMeta,
+)
+from synctax.workspace import Workspace
+
+
+def trace(path, rank=0):
+    def empty(kind):
+        return kind(*[np.zeros(0, np.int64) for _ in dataclasses.fields(kind)])
+
+    return RankTrace(
+        path=path,
+        meta=TraceMeta(rank=rank),
+        events=empty(Events),
+        lanes=Lanes(np.zeros(0, np.int64), np.zeros(0, np.int64), ()),
+        kernels=empty(KernelArgs),
+        syncs=empty(SyncArgs),
+        comms=empty(CommArgs),
+        strings=(),
+    )
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace(tmp_path / ".synctax")
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "rank0_trace.json"
+    path.write_text('{"traceEvents": []}')
+    return str(path)
+
+
+def never():
+    raise AssertionError("read again")
+
+
+def columns(workspace):
+    return sorted((workspace.directory / "columns").glob("*.arrow"))
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """No byte can be written any more."""
+
+    def write_atomically(path, *parts):
+        raise OSError(28, "No space left on device")
+
+    return lambda: monkeypatch.setattr(store, "write_atomically", write_atomically)
+
+
+def test_nothing_is_cached_at_first(workspace, source):
+    assert workspace.cached(source) is None
+
+
+def test_a_file_is_read_once(workspace, source):
+    first = workspace.read(source, lambda: trace(source, rank=5))
+    again = workspace.read(source, never)
+    assert first.meta.rank == again.meta.rank == 5
+
+
+def test_what_was_stored_is_cached(workspace, source):
+    assert workspace.store(source, trace(source, rank=7)) is None
+    assert workspace.cached(source).meta.rank == 7
+
+
+def test_the_path_is_as_asked_not_as_stored(workspace, source, monkeypatch):
+    workspace.store(source, trace(source))
+    monkeypatch.chdir(Path(source).parent)
+    assert workspace.cached("rank0_trace.json").path == "rank0_trace.json"
+
+
+def test_files_of_one_name_in_two_folders_are_two(workspace, tmp_path):
+    for folder in ("iteration_1", "iteration_2"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rank0.json").write_text("{}")
+    one, two = (str(tmp_path / f / "rank0.json") for f in ("iteration_1", "iteration_2"))
+    workspace.store(one, trace(one, rank=1))
+    workspace.store(two, trace(two, rank=2))
+    assert [workspace.cached(p).meta.rank for p in (one, two)] == [1, 2]
+
+
+@pytest.mark.parametrize("change", ["size", "mtime", "gone", "parser", "damage"])
+def test_columns_are_void_when(workspace, source, change, monkeypatch):
+    workspace.store(source, trace(source))
+    status = Path(source).stat()
+    if change == "size":
+        Path(source).write_text('{"traceEvents":  []}')
+        os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
+    elif change == "mtime":
+        os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    elif change == "gone":
+        Path(source).unlink()
+    elif change == "parser":
+        monkeypatch.setattr(store, "PARSER_VERSION", store.PARSER_VERSION + 1)
+    else:
+        columns(workspace)[0].write_bytes(b"")
+    assert workspace.cached(source) is None
+
+
+def test_columns_of_earlier_states_are_dropped_when_new_ones_come(workspace, source):
+    workspace.store(source, trace(source))
+    Path(source).write_text("[]")
+    workspace.store(source, trace(source, rank=4))
+    assert len(columns(workspace)) == 1
+    assert workspace.cached(source).meta.rank == 4
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_kept(workspace, source):
+    def read():
+        Path(source).write_text("[]")
+        return trace(source)
+
+    assert workspace.read(source, read).notes == ()
+    assert workspace.cached(source) is None
+
+
+def test_a_url_is_read_every_time(workspace):
+    url = "s3://bucket/rank0_trace.json"
+    assert workspace.read(url, lambda: trace(url)).path == url
+    assert workspace.store(url, trace(url)) is None
+    assert workspace.cached(url) is None
+    assert not workspace.directory.exists()
+
+
+def test_git_ignores_the_workspace(workspace, source):
+    workspace.store(source, trace(source))
+    assert (workspace.directory / ".gitignore").read_text() == "*\n"
+
+
+def test_prepare_leaves_an_empty_workspace_and_no_note(workspace):
+    assert workspace.prepare() is None
+    names = sorted(p.name for p in workspace.directory.rglob("*"))
+    assert names == [".gitignore", "columns"]
+
+
+def test_a_full_disk_is_a_note_not_an_error(workspace, source, full_disk):
+    full_disk()
+    notes = [
+        workspace.prepare(),
+        workspace.store(source, trace(source)),
+        workspace.record_measure([source], [source]),
+        *workspace.read(source, lambda: trace(source)).notes,
+    ]
+    assert [note.reason for note in notes] == ["workspace_unwritable"] * 4
+    text = "No space left on device; nothing is kept for later commands"
+    advice = "(choose another place with --workspace DIR)"
+    assert {n.detail for n in notes} == {f"{workspace.directory}: {text} {advice}"}
+
+
+def test_a_directory_that_cannot_be_made_is_a_note(tmp_path, source):
+    (tmp_path / "file").write_text("")
+    note = Workspace(tmp_path / "file" / ".synctax").prepare()
+    assert "Not a directory" in note.detail
+
+
+def test_columns_already_there_serve_when_the_disk_is_full(workspace, source, full_disk):
+    workspace.store(source, trace(source))
+    full_disk()
+    assert workspace.read(source, never).notes == ()
+
+
+def test_workers_can_have_it(workspace, source):
+    copy = pickle.loads(pickle.dumps(workspace))
+    copy.store(source, trace(source, rank=2))
+    assert workspace.cached(source).meta.rank == 2
+
+
+def test_the_last_measure_is_recalled(workspace, source, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ranks.csv").write_text("")
+    options = {"group": "tp", "steps": [3, 10], "include_head": False}
+    targets = ["rank*.json", "s3://bucket/run"]
+    assert (
+        workspace.record_measure(
+            targets, ["rank0_trace.json"], manifest="ranks.csv", options=options
+        )
+        is None
+    )
+    last = workspace.last_measure()
+    assert last.targets == (str(tmp_path / "rank*.json"), "s3://bucket/run")
+    assert last.manifest == str(tmp_path / "ranks.csv")
+    assert last.options == options
+    assert [file.path for file in last.files] == [source]
+    assert last.when.endswith("+00:00")
+    assert last.changed_files == ()
+
+
+def test_only_the_last_measure_is_recalled(workspace, source):
+    workspace.record_measure(["/first"], [])
+    workspace.record_measure(["/second"], [])
+    assert workspace.last_measure().targets == ("/second",)
+    assert workspace.last_measure().manifest is None
+
+
+def test_files_changed_since_the_last_measure_are_named(workspace, source, tmp_path):
+    other = tmp_path / "rank1_trace.json"
+    other.write_text("{}")
+    workspace.record_measure([str(tmp_path)], [source, str(other)])
+    other.unlink()
+    assert workspace.last_measure().changed_files == (str(other),)
+
+
+def test_no_measure_yet_is_told_with_what_to_do(workspace):
+    with pytest.raises(SynctaxError, match=r"nothing was measured .* `synctax measure"):
+        workspace.last_measure()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"version": 0}', '{"version": 1}', '{"version": 1, "x": 2}']
+)
+def test_a_damaged_record_is_told_with_what_to_do(workspace, text):
+    workspace.prepare()
+    (workspace.directory / "last_measure.json").write_text(text)
+    with pytest.raises(SynctaxError, match=r"not a record .* `synctax measure"):
+        workspace.last_measure()
+
+
+def test_a_record_that_cannot_be_read_is_told(workspace):
+    (workspace.directory / "last_measure.json").mkdir(parents=True)
+    with pytest.raises(SynctaxError, match="Is a directory"):
+        workspace.last_measure()
+
+
+def test_pruning_keeps_what_is_valid(workspace, source):
+    workspace.store(source, trace(source))
+    assert workspace.prune() == 0
+    assert workspace.cached(source) is not None
+
+
+def test_pruning_drops_columns_of_changed_and_vanished_files(workspace, source, tmp_path):
+    other = str(tmp_path / "rank1_trace.json")
+    Path(other).write_text("{}")
+    for path in (source, other):
+        workspace.store(path, trace(path))
+    Path(source).write_text("[]")
+    Path(other).unlink()
+    assert workspace.prune() == 2
+    assert workspace.size_bytes == 0
+    assert workspace.prune() == 0
+    assert len(list((workspace.directory / "columns").iterdir())) == 1
+
+
+def test_pruning_drops_temporary_files_only_of_the_dead(workspace):
+    workspace.prepare()
+    dead, alive = (workspace.directory / "columns" / n for n in ("a.tmp", "b.tmp"))
+    for path in (dead, alive):
+        path.write_text("")
+    os.utime(dead, (0, 0))
+    workspace.prune()
+    assert not dead.exists()
+    assert alive.exists()
+
+
+def test_pruning_an_absent_workspace_does_nothing(workspace):
+    assert workspace.prune() == 0
+    assert workspace.size_bytes == 0
+
+
+def test_the_size_is_that_of_the_columns(workspace, source):
+    workspace.store(source, trace(source))
+    assert workspace.size_bytes == columns(workspace)[0].stat().st_size > 0
+
+
+def test_a_file_that_another_process_removed_first_does_no_harm(tmp_path):
+    assert not module._remove(tmp_path / "gone")
+    assert module._look_size(tmp_path / "gone") == 0
+    assert module._age_s(tmp_path / "gone") == 0
+
+
+def test_two_at_a_time_never_see_half_a_file(workspace, source):
+    """One writes and prunes over and over, the other reads whole columns or none."""
+    stop = threading.Event()
+
+    def write():
+        while not stop.is_set():
+            workspace.store(source, trace(source, rank=9))
+            workspace.record_measure([source], [source])
+            workspace.prune()
+
+    workspace.store(source, trace(source, rank=9))
+    workspace.record_measure([source], [source])
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(200):
+            assert workspace.cached(source).meta.rank == 9
+            assert workspace.last_measure().targets == (source,)
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_importing_it_imports_no_heavy_library():
+    program = (
+        "import sys, synctax.workspace;"
+        "sys.exit(str({'pandas', 'pyarrow', 'scipy', 'rich', 'click'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], stderr=subprocess.PIPE, text=True
+    )
+    assert done.stderr == "set()\n"
