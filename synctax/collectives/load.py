@@ -1,0 +1,357 @@
+"""From paths to the collectives of every rank of a job, file by file in a pool.
+
+What travels back from the workers is small: a file's facts and its collectives.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from synctax.collectives.extract import extract
+from synctax.collectives.model import RankCollectives
+from synctax.errors import BadInputError, SynctaxError
+from synctax.trace.assign import Assignment, Placement, assign
+from synctax.trace.discover import Discovery, Skipped, discover, natural_key
+from synctax.trace.facts import FileFacts, facts
+from synctax.trace.kineto import read_rank
+from synctax.trace.model import Note, RankTrace
+from synctax.trace.oddities import MANIFEST_EXAMPLE, Problem, name_some, rank_text
+from synctax.trace.pool import map_files
+
+OnBytes = Callable[[int], None]
+
+
+class Cache(Protocol):
+    """Keeps columns of files; picklable, for workers use it (`synctax.workspace`)."""
+
+    def read(self, path: str, read: Callable[[], RankTrace]) -> RankTrace:
+        """Return the columns kept of a file, else `read` it and keep them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One file of the discovery table.
+
+    Parameters
+    ----------
+    rank : int or None
+    rank_source, host, host_source, gpu, window
+        As in `synctax.trace.assign.Placement`.
+    status : str
+        `used`, `copy`, `no rank`, `clash`, `unreadable`, `empty` (no events) or
+        `not selected`.
+    reason : str
+        Why it is not used; empty for `used`.
+    facts : FileFacts or None
+        None for unreadable files.
+    collectives : RankCollectives or None
+        None for unreadable files; placed where the file is used.
+    """
+
+    path: str
+    size_bytes: int
+    rank: int | None
+    rank_source: str
+    host: str
+    host_source: str
+    gpu: str
+    window: str
+    status: str
+    reason: str
+    facts: FileFacts | None
+    collectives: RankCollectives | None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The ranks of a job that were found and read.
+
+    Parameters
+    ----------
+    ranks : tuple of RankCollectives
+        Of the files in use, by window, then rank.
+    files : tuple of FileRow
+        Every trace found, used or not, in natural order.
+    notes : tuple of Note
+        What was inferred, repaired or left out on the way from files to ranks.
+    problems : tuple of Problem
+        Why the files cannot be compared; `load` raises them.
+    world_size : int or None
+        Where the traces agree on it.
+    skipped : tuple of Skipped
+        Files that are no traces, with the reason and what to do.
+    ignored : int
+        Files that were never candidates, such as texts and images.
+    """
+
+    ranks: tuple[RankCollectives, ...]
+    files: tuple[FileRow, ...]
+    notes: tuple[Note, ...]
+    problems: tuple[Problem, ...]
+    world_size: int | None
+    skipped: tuple[Skipped, ...]
+    ignored: int
+
+    @property
+    def facts(self) -> tuple[FileFacts, ...]:
+        """Facts of the files in use."""
+        return tuple(f.facts for f in self.files if f.status == "used" and f.facts)
+
+
+def load(
+    targets: Sequence[str],
+    *,
+    manifest: str | None = None,
+    ranks: Collection[int] | None = None,
+    workers: int | None = None,
+    cache: Cache | None = None,
+    on_progress: Callable[[str, int], None] | None = None,
+) -> Job:
+    """Find, read and place the traces of a job.
+
+    A file that cannot be read does not stop the others: it is listed with its reason.
+
+    Parameters
+    ----------
+    targets : sequence of str
+        As for `discover`.
+    manifest : str, optional
+        CSV with `file,rank,host`.
+    ranks : collection of int, optional
+        Only these ranks.
+    workers : int, optional
+        Processes; the result does not depend on it. Default: cores.
+    cache : Cache, optional
+        Where columns of files read before are kept.
+    on_progress : callable, optional
+        Called with a path and the bytes read of it since its last call.
+
+    Returns
+    -------
+    Job
+        Without problems.
+
+    Raises
+    ------
+    BadInputError
+        If nothing is found, no file can be read, files claim the same rank or are of
+        different jobs.
+    SynctaxError
+        If no trace holds an event, no file tells its rank, or no file is of a rank asked
+        for.
+    """
+    job = survey(
+        targets,
+        manifest=manifest,
+        ranks=ranks,
+        workers=workers,
+        cache=cache,
+        on_progress=on_progress,
+    )
+    if job.problems:
+        message = "; and ".join(problem.message for problem in job.problems)
+        bad = any(problem.bad_input for problem in job.problems)
+        raise BadInputError(message) if bad else SynctaxError(message)
+    return job
+
+
+def survey(
+    targets: Sequence[str],
+    *,
+    manifest: str | None = None,
+    ranks: Collection[int] | None = None,
+    workers: int | None = None,
+    cache: Cache | None = None,
+    on_progress: Callable[[str, int], None] | None = None,
+) -> Job:
+    """Do what `load` does, but list problems instead of raising them.
+
+    Raises
+    ------
+    BadInputError
+        If nothing is found or no file can be read.
+    """
+    found = discover(targets, manifest=manifest)
+    results = map_files(
+        partial(_read_one, cache=cache),
+        [file.path for file in found.files],
+        workers=workers,
+        on_progress=on_progress,
+    )
+    broken = {
+        file.path: result
+        for file, result in zip(found.files, results, strict=True)
+        if isinstance(result, SynctaxError)
+    }
+    if len(broken) == len(found.files):
+        raise BadInputError(_nothing_read(broken))
+    good = [
+        (file, result)
+        for file, result in zip(found.files, results, strict=True)
+        if not isinstance(result, SynctaxError)
+    ]
+    assignment = assign([file for file, _ in good], [both[0] for _, both in good])
+    rows = _rows(
+        found, dict(_by_path(assignment, [both for _, both in good])), broken, ranks
+    )
+    return Job(
+        ranks=_in_use(rows),
+        files=rows,
+        notes=(*assignment.notes, *_load_notes(rows)),
+        problems=(*assignment.problems, *_empty_problem(rows, ranks)),
+        world_size=assignment.world_size,
+        skipped=found.skipped,
+        ignored=found.ignored,
+    )
+
+
+Read = tuple[FileFacts, RankCollectives]
+
+
+def _read_one(path: str, on_bytes: OnBytes, *, cache: Cache | None) -> Read:
+    read = partial(read_rank, path, on_bytes=on_bytes)
+    trace = read() if cache is None else cache.read(path, read)
+    return facts(trace), extract(trace)
+
+
+def _by_path(
+    assignment: Assignment, read: list[Read]
+) -> list[tuple[str, tuple[Placement, Read]]]:
+    return [
+        (placement.path, (placement, both))
+        for placement, both in zip(assignment.placements, read, strict=True)
+    ]
+
+
+def _rows(
+    found: Discovery,
+    placed: dict[str, tuple[Placement, Read]],
+    broken: dict[str, SynctaxError],
+    ranks: Collection[int] | None,
+) -> tuple[FileRow, ...]:
+    rows = []
+    for file in found.files:
+        if file.path in broken:
+            rows.append(
+                FileRow(
+                    path=file.path,
+                    size_bytes=file.size_bytes,
+                    rank=file.rank_given if file.rank_given is not None else None,
+                    rank_source="manifest" if file.rank_given is not None else "",
+                    host=file.host_given,
+                    host_source="manifest" if file.host_given else "",
+                    gpu="",
+                    window="",
+                    status="unreadable",
+                    reason=str(broken[file.path]),
+                    facts=None,
+                    collectives=None,
+                )
+            )
+        else:
+            placement, both = placed[file.path]
+            rows.append(_row(placement, both, file.size_bytes, ranks, len(placed)))
+    return tuple(rows)
+
+
+def _row(
+    place: Placement,
+    both: Read,
+    size_bytes: int,
+    ranks: Collection[int] | None,
+    n_files: int,
+) -> FileRow:
+    fact, collectives = both
+    status, reason = place.status, _REASONS.get(place.status, "")
+    if not fact.events:
+        status, reason = "empty", "the trace holds no event: only metadata"
+    elif status == "no rank" and n_files == 1:
+        status, reason = "used", ""
+    elif status == "used" and ranks is not None and place.rank not in ranks:
+        status, reason = "not selected", "its rank was not asked for"
+    return FileRow(
+        path=place.path,
+        size_bytes=size_bytes,
+        rank=place.rank,
+        rank_source=place.rank_source,
+        host=place.host,
+        host_source=place.host_source,
+        gpu=place.gpu,
+        window=place.window,
+        status=status,
+        reason=reason,
+        facts=fact,
+        collectives=replace(
+            collectives,
+            rank=-1 if place.rank is None else place.rank,
+            host=place.host,
+            gpu=place.gpu,
+            window=place.window,
+        ),
+    )
+
+
+_REASONS = {
+    "copy": "holds the same trace as another file",
+    "no rank": f"nothing tells its rank; {MANIFEST_EXAMPLE}",
+    "clash": "another file claims the same rank",
+}
+
+
+def _in_use(rows: Sequence[FileRow]) -> tuple[RankCollectives, ...]:
+    used = [row.collectives for row in rows if row.status == "used" and row.collectives]
+    return tuple(sorted(used, key=lambda c: (natural_key(c.window), c.rank, c.path)))
+
+
+def _load_notes(rows: Sequence[FileRow]) -> list[Note]:
+    notes = []
+    for status, reason, what in (
+        ("unreadable", "file_unreadable", "cannot be read and are left out"),
+        ("empty", "file_empty", "hold no event and are left out"),
+    ):
+        paths = [row.path for row in rows if row.status == status]
+        if paths:
+            notes.append(Note(reason, len(paths), f"files that {what}: {name_some(paths)}"))
+    cut = [
+        row.path
+        for row in rows
+        if row.status == "used" and row.facts and row.facts.truncated
+    ]
+    if cut:
+        notes.append(
+            Note(
+                "file_truncated",
+                len(cut),
+                f"files that end before their trace does: {name_some(cut)}; "
+                "what precedes the cut is used",
+            )
+        )
+    return notes
+
+
+def _empty_problem(rows: Sequence[FileRow], ranks: Collection[int] | None) -> list[Problem]:
+    statuses = {row.status for row in rows}
+    if statuses & {"used", "clash"} or statuses == {"no rank"}:
+        return []
+    if ranks is not None and "not selected" in statuses:
+        there = rank_text(row.rank for row in rows if row.rank is not None)
+        message = f"no trace is of rank {rank_text(ranks)}; there are the ranks {there}"
+    elif statuses == {"empty"}:
+        message = (
+            f"no trace holds an event, only metadata: {name_some(r.path for r in rows)}; "
+            "the profiler was probably never active: check its schedule, and that it is "
+            "stopped before the process ends"
+        )
+    else:
+        message = "no trace can be used: " + name_some(
+            f"{row.path} ({row.status})" for row in rows
+        )
+    return [Problem(message, bad_input=False)]
+
+
+def _nothing_read(broken: dict[str, SynctaxError]) -> str:
+    shown = [str(error) for error in broken.values()][:3]
+    more = f"; and {len(broken) - 3} more" if len(broken) > 3 else ""
+    one = "the trace cannot" if len(broken) == 1 else f"none of {len(broken)} traces can"
+    return f"{one} be read: {'; '.join(shown)}{more}"

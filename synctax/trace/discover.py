@@ -1,0 +1,351 @@
+"""Paths, folders, patterns, URLs and manifests → the trace files they hold.
+
+Nothing is decoded here: a look at the first bytes tells a trace from what only lies
+beside traces.
+"""
+
+import csv
+import glob
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+from synctax.errors import BadInputError
+from synctax.trace.filenames import bare_ranks, read_name
+from synctax.trace.sniff import NotATraceError, sniff
+
+MANIFEST_COLUMNS = ("file", "rank", "host")
+
+_TRACE_NAME = re.compile(
+    r"\.(json|gz|zst|zstd|trace|pftrace|perfetto-trace)$", re.IGNORECASE
+)
+_UNFINISHED = re.compile(r"\.(tmp|part|partial|crdownload)$", re.IGNORECASE)
+_ARCHIVE = re.compile(r"\.(tar(\.\w+)?|tgz|zip|7z|xz|bz2)$", re.IGNORECASE)
+_URL = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFile:
+    """A file that looks like a trace, and what its path or the user says of it.
+
+    Parameters
+    ----------
+    path : str
+        As the user will recognise it; a URL for remote files.
+    size_bytes : int
+        Size on disk, compressed or not.
+    rank_from_name : int or None
+        Global rank in the file or folder name.
+    host_from_name : str
+        Host in the file name, or the folder that stands for one; else empty.
+    pid_from_name : int or None
+        Process id in the file name.
+    window : str
+        Window that the path names (`iteration_100`); else empty.
+    rank_given, host_given
+        What the manifest says; None and empty where it is silent.
+    place : tuple of (str, int)
+        Coordinates in the name that are no global rank: `(("tp", 3),)`.
+    """
+
+    path: str
+    size_bytes: int
+    rank_from_name: int | None = None
+    host_from_name: str = ""
+    pid_from_name: int | None = None
+    window: str = ""
+    rank_given: int | None = None
+    host_given: str = ""
+    place: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that is left out: why, and what the user can do about it."""
+
+    path: str
+    reason: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """What was found: traces, files left out, and how many files were never candidates."""
+
+    files: tuple[TraceFile, ...]
+    skipped: tuple[Skipped, ...] = ()
+    ignored: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    path: str
+    size_bytes: int
+    named: bool
+    """The user named this very file (so it is never passed over in silence)."""
+    rank: int | None = None
+    host: str = ""
+
+
+def natural_key(path: str) -> tuple[tuple[int, int, str], ...]:
+    """Order paths as people do: `rank2` before `rank10`.
+
+    >>> sorted(["rank10", "rank2"], key=natural_key)
+    ['rank2', 'rank10']
+    """
+    return tuple(
+        (0, int(part), part) if part.isdecimal() else (1, 0, part)
+        for part in re.split(r"(\d+)", path)
+        if part
+    )
+
+
+def discover(targets: Sequence[str], *, manifest: str | None = None) -> Discovery:
+    """Find the trace files of folders, files, patterns, URLs and a manifest.
+
+    Folders are searched with all their subfolders, hidden ones excepted. A file that is
+    reached twice counts once. The result depends on neither the order of the targets
+    nor that of the file system.
+
+    Parameters
+    ----------
+    targets : sequence of str
+        Folders, files, patterns (`run/*/rank*.json.gz`), `scheme://` URLs (these need
+        fsspec), or `.csv` files, which are manifests.
+    manifest : str, optional
+        CSV with a header `file,rank,host` (`rank` and `host` may be absent or empty);
+        its paths are relative to it. Its files are added to those of `targets`.
+
+    Returns
+    -------
+    Discovery
+        Files in natural order of their paths.
+
+    Raises
+    ------
+    BadInputError
+        If a target does not exist, cannot be read or holds no trace, or the manifest is
+        malformed.
+    """
+    manifests = [t for t in targets if t.lower().endswith(".csv") and not _URL.match(t)]
+    found: list[_Found] = []
+    ignored = 0
+    for name in [*manifests, *([manifest] if manifest else [])]:
+        found += _read_manifest(name)
+    for target in (t for t in targets if t not in manifests):
+        here = list(_expand(target))
+        found += [f for f in here if f.named or _is_candidate(f.path)]
+        ignored += sum(not f.named and not _is_candidate(f.path) for f in here)
+    files: list[TraceFile] = []
+    skipped: list[Skipped] = []
+    for one in _once(found):
+        reason = _why_not(one)
+        if reason:
+            skipped.append(reason)
+        else:
+            files.append(_trace_file(one))
+    if not files:
+        raise BadInputError(_nothing_found(targets, skipped, ignored))
+    return Discovery(tuple(_with_bare_ranks(files)), tuple(skipped), ignored)
+
+
+def _expand(target: str) -> Iterator[_Found]:
+    if _URL.match(target):
+        yield from _expand_url(target)
+    elif Path(target).is_dir():
+        yield from _walk(target)
+    elif Path(target).exists():
+        yield _Found(os.path.normpath(target), _size(target), named=True)
+    elif glob.has_magic(target):
+        matches = glob.glob(target, recursive=True)  # noqa: PTH207 - may be absolute
+        if not matches:
+            raise BadInputError(
+                f"no file matches {target}; check the pattern, or give the folder itself"
+            )
+        for match in matches:
+            yield from (replace(found, named=False) for found in _expand(match))
+    else:
+        raise BadInputError(f"{target} does not exist; give a folder, files or a pattern")
+
+
+def _walk(folder: str) -> Iterator[_Found]:
+    def refuse(error: OSError) -> None:
+        raise BadInputError(
+            f"{error.filename} cannot be read ({error.strerror}); "
+            "check its permissions, or give only folders that can be read"
+        )
+
+    for root, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in names:
+            path = Path(root, name)
+            if not name.startswith(".") and path.is_file():
+                yield _Found(os.path.normpath(path), _size(str(path)), named=False)
+
+
+def _expand_url(target: str) -> Iterator[_Found]:
+    try:
+        import fsspec
+    except ImportError:
+        raise BadInputError(
+            f"{target} is a URL, and reading URLs needs fsspec; "
+            "install synctax[cloud], or copy the files here first"
+        ) from None
+    try:
+        system, path = fsspec.core.url_to_fs(target)
+        if system.isdir(path):
+            names = system.find(path)
+        else:
+            names = system.glob(path) if glob.has_magic(path) else [path]
+        for name in names:
+            yield _Found(
+                system.unstrip_protocol(name), int(system.size(name) or 0), names == [path]
+            )
+    except (OSError, ImportError, ValueError) as error:
+        raise BadInputError(
+            f"{target} cannot be read ({error}); check the address and the credentials"
+        ) from error
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError as error:
+        raise BadInputError(
+            f"{path} cannot be read ({error.strerror}); check its permissions"
+        ) from error
+
+
+def _read_manifest(manifest: str) -> list[_Found]:
+    try:
+        text = Path(manifest).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(
+            f"the manifest {manifest} cannot be read ({error}); "
+            "it should be a CSV file with the columns file,rank,host"
+        ) from error
+    rows = csv.DictReader(text.splitlines(), skipinitialspace=True)
+    columns = tuple(name.strip() for name in rows.fieldnames or ())
+    if "file" not in columns or set(columns) - set(MANIFEST_COLUMNS):
+        raise BadInputError(
+            f"the manifest {manifest} has the columns {','.join(columns) or '(none)'}; "
+            "its first line should be file,rank,host (rank and host may be left out)"
+        )
+    rows.fieldnames = columns
+    return [_manifest_row(manifest, rows.line_num, row) for row in rows]
+
+
+def _manifest_row(manifest: str, line: int, row: dict[str, str | None]) -> _Found:
+    file, rank, host = ((row.get(name) or "").strip() for name in MANIFEST_COLUMNS)
+    if not file or (rank and not rank.isdecimal()):
+        raise BadInputError(
+            f"line {line} of the manifest {manifest} is {file!r} with rank {rank!r}; "
+            "a line should be like rank3.json.gz,3,host-a with a rank of 0 or more"
+        )
+    remote = _URL.match(file)
+    path = file if remote else os.path.normpath(Path(manifest).parent / file)
+    if not remote and not Path(path).is_file():
+        raise BadInputError(
+            f"line {line} of the manifest {manifest} names {path}, which is no file; "
+            "paths are relative to the manifest"
+        )
+    size = next(_expand_url(path)).size_bytes if remote else _size(path)
+    return _Found(path, size, named=True, rank=int(rank) if rank else None, host=host)
+
+
+def _is_candidate(path: str) -> bool:
+    return any(known.search(path) for known in (_TRACE_NAME, _UNFINISHED, _ARCHIVE))
+
+
+def _once(found: list[_Found]) -> list[_Found]:
+    """Drop repeated files; what a manifest says of one is kept."""
+    same: defaultdict[str, list[_Found]] = defaultdict(list)
+    for one in found:
+        same[one.path if _URL.match(one.path) else os.path.realpath(one.path)].append(one)
+    return sorted(
+        (_merged(ones) for ones in same.values()), key=lambda f: natural_key(f.path)
+    )
+
+
+def _merged(ones: list[_Found]) -> _Found:
+    ranks = sorted({one.rank for one in ones if one.rank is not None})
+    hosts = sorted({one.host for one in ones if one.host})
+    path = min((one.path for one in ones), key=natural_key)
+    if len(ranks) > 1 or len(hosts) > 1:
+        raise BadInputError(
+            f"the manifest gives {path} the ranks {ranks} and the hosts {hosts}; "
+            "a file belongs to one rank on one host"
+        )
+    return _Found(
+        path,
+        ones[0].size_bytes,
+        any(one.named for one in ones),
+        ranks[0] if ranks else None,
+        hosts[0] if hosts else "",
+    )
+
+
+def _why_not(found: _Found) -> Skipped | None:
+    if _UNFINISHED.search(found.path):
+        return Skipped(
+            found.path,
+            "is still being written, or was left by a run that was killed",
+            "wait for the profiler to rename it; rename it yourself to read what is there",
+        )
+    if _ARCHIVE.search(found.path):
+        return Skipped(found.path, "is an archive", "unpack it and give the folder")
+    try:
+        sniff(found.path)
+    except NotATraceError as error:
+        return Skipped(found.path, str(error))
+    return None
+
+
+def _trace_file(found: _Found) -> TraceFile:
+    clues = read_name(found.path)
+    return TraceFile(
+        path=found.path,
+        size_bytes=found.size_bytes,
+        rank_from_name=clues.rank,
+        host_from_name=clues.host,
+        pid_from_name=clues.pid,
+        window=clues.window,
+        rank_given=found.rank,
+        host_given=found.host,
+        place=clues.place,
+    )
+
+
+def _with_bare_ranks(files: list[TraceFile]) -> list[TraceFile]:
+    """Take the numbers that end like-named neighbours as ranks if they are 0 to n-1."""
+    bare: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for file in files:
+        clue = read_name(file.path).bare
+        if clue:
+            bare[str(PurePath(file.path).parent), clue[0]][file.path] = clue[1]
+    ranks: dict[str, int] = {}
+    for numbers in bare.values():
+        if bare_ranks(list(numbers.values())):
+            ranks |= numbers
+    return [
+        replace(file, rank_from_name=ranks[file.path]) if file.path in ranks else file
+        for file in files
+    ]
+
+
+def _nothing_found(targets: Sequence[str], skipped: list[Skipped], ignored: int) -> str:
+    where = ", ".join(targets) or "the manifest"
+    if not skipped:
+        lies = f"{ignored} other files" if ignored else "no file at all"
+        return (
+            f"no trace in {where}: it holds {lies}; expected PyTorch-profiler traces "
+            "(.json, .json.gz, .json.zst), as tensorboard_trace_handler writes them"
+        )
+    shown = "; ".join(
+        f"{s.path} {s.reason}" + (f": {s.remedy}" if s.remedy else "") for s in skipped[:3]
+    )
+    more = f"; and {len(skipped) - 3} more" if len(skipped) > 3 else ""
+    return f"no trace in {where}: {shown}{more}"
