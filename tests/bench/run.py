@@ -1,0 +1,283 @@
+"""Measures synctax, and its peers if they are installed, on the same files in one run.
+
+Every number comes from whole processes. Cases take turns (A B C, A B C, ...), so that a
+busy machine spoils none of them alone; times and memory come from different rounds, since
+looking at memory costs time. Reported: median [smallest to largest].
+
+    python tests/bench/run.py DIRECTORY                     everything, without peers
+    python tests/bench/run.py DIRECTORY --only decode       one benchmark
+    python tests/bench/run.py DIRECTORY --tracelens-python ENV/bin/python --rounds 3
+                                                            with a peer, less often
+
+DIRECTORY receives the inputs (about 4 GB for everything) and keeps them for the next run.
+The environments of the peers are made like this:
+
+    python -m venv ENV; ENV/bin/pip install HolisticTraceAnalysis 'pandas<3'
+    git clone https://github.com/AMD-AGI/TraceLens
+    python -m venv ENV; ENV/bin/pip install ./TraceLens
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from inputs import Input, make
+from process import Run, forget_page_cache, run
+
+HERE = Path(__file__).parent
+MEMORY_ROUNDS = 3
+LIBRARIES = ("numpy", "msgspec", "isal", "orjson", "pyarrow", "pandas")
+
+
+@dataclass(slots=True)
+class Case:
+    """A command to repeat; `before` puts its surroundings in order, untimed."""
+
+    name: str
+    command: list[str]
+    before: Callable[[], None] = lambda: None
+    memory: bool = True
+    runs: list[Run] = field(default_factory=list)
+    sampled: list[Run] = field(default_factory=list)
+
+
+def repeat(cases: Sequence[Case], rounds: int) -> None:
+    """Run all cases in turn, `rounds` times for time, then a few times for memory."""
+    for number in range(rounds + min(rounds, MEMORY_ROUNDS)):
+        sample = number >= rounds
+        for case in cases:
+            if sample and not case.memory:
+                continue
+            case.before()
+            done = run(case.command, sample=sample)
+            (case.sampled if sample else case.runs).append(done)
+            say(f"  {case.name}: {done.wall_s:.2f} s")
+
+
+def say(text: str) -> None:
+    """Tell progress, apart from the result."""
+    sys.stderr.write(text + "\n")
+
+
+# ---------------------------------------------------------------------- benchmarks
+
+
+def synctax(*arguments: str) -> list[str]:
+    """Build a command line of this environment's synctax."""
+    return [sys.executable, "-m", "synctax", *arguments]
+
+
+def measure_case(name: str, target: Path, *options: str) -> Case:
+    """One `measure` of a folder, its table thrown away."""
+    return Case(name, synctax("measure", str(target), *options))
+
+
+def peer_cases(options: argparse.Namespace, what: Input, *, hta: bool) -> Iterable[Case]:
+    """What the peers make of an input, where they are installed."""
+    files = [str(path) for path in what.files(options.directory)]
+    if options.tracelens_python:
+        command = [options.tracelens_python, str(HERE / "peer_tracelens.py"), *files]
+        yield Case(f"TraceLens, multi-process, {what.name}", command)
+    if options.hta_python and hta:
+        command = [options.hta_python, str(HERE / "peer_hta.py"), *files]
+        yield Case(f"HTA, load + stragglers, {what.name}", command)
+
+
+def bench_measure(options: argparse.Namespace) -> list[Case]:
+    """The whole `measure` against the peers, eight ranks and one large one."""
+    cases: list[Case] = []
+    for name in ("set8", "set8-gz", "one500", "one500-gz"):
+        what = make(name, options.directory)
+        folder = options.directory / name
+        cases.append(measure_case(f"synctax measure, {name}", folder, "--no-cache"))
+        # A lone rank has no stragglers, so HTA's analysis has nothing to say of one.
+        cases += peer_cases(options, what, hta=True)
+    repeat(cases, options.rounds)
+    return cases
+
+
+def bench_cache(options: argparse.Namespace) -> list[Case]:
+    """Without, with an empty, and with a filled workspace; and with a cold page cache."""
+    what = make("set8", options.directory)
+    folder = options.directory / what.name
+    with tempfile.TemporaryDirectory() as temporary:
+        empty, full = Path(temporary) / "empty", Path(temporary) / "full"
+        run(synctax("measure", str(folder), "--workspace", str(full)), sample=False)
+
+        def clear() -> None:
+            shutil.rmtree(empty, ignore_errors=True)
+
+        def forget() -> None:
+            forget_page_cache(what.files(options.directory))
+
+        cold = measure_case("measure, no workspace, cold page cache", folder, "--no-cache")
+        cold.before = forget
+        first = measure_case("measure, workspace empty", folder, "--workspace", str(empty))
+        first.before = clear
+        cases = [
+            cold,
+            measure_case("measure, no workspace", folder, "--no-cache"),
+            first,
+            measure_case("measure, workspace filled", folder, "--workspace", str(full)),
+        ]
+        repeat(cases, options.rounds)
+    return cases
+
+
+def bench_linear(options: argparse.Namespace) -> list[Case]:
+    """One rank of 50 MB, 500 MB and 2 GB: time per byte and memory must not grow."""
+    cases = []
+    for name in ("one50", "one500", "one2000"):
+        make(name, options.directory)
+        cases.append(measure_case(name, options.directory / name, "--no-cache"))
+    repeat(cases, options.rounds)
+    return cases
+
+
+def bench_decode(options: argparse.Namespace) -> list[Case]:
+    """Bytes to columns alone, in one process, imports not counted."""
+    warm_up = make("one50", options.directory).files(options.directory)[0]
+    cases = []
+    for name in ("one50", "one500", "one500-gz", "one2000"):
+        file = make(name, options.directory).files(options.directory)[0]
+        command = [sys.executable, str(HERE / "decode.py"), str(file), str(warm_up)]
+        cases.append(Case(name, command, memory=False))
+    repeat(cases, options.rounds)
+    return cases
+
+
+def bench_start(options: argparse.Namespace) -> list[Case]:
+    """How long the command line takes to say anything."""
+    cases = [
+        Case("synctax --help", synctax("--help")),
+        Case("synctax measure --help", synctax("measure", "--help")),
+        Case("python -c pass", [sys.executable, "-c", "pass"]),
+    ]
+    repeat(cases, max(options.rounds, 10))
+    return cases
+
+
+BENCHMARKS = {
+    "start": bench_start,
+    "decode": bench_decode,
+    "measure": bench_measure,
+    "cache": bench_cache,
+    "linear": bench_linear,
+}
+
+
+# -------------------------------------------------------------------------- report
+
+
+def spread(values: Sequence[float], digits: int = 2) -> str:
+    """Write the median and the range of some values."""
+    if not values:
+        return "–"
+    middle, low, high = statistics.median(values), min(values), max(values)
+    return f"{middle:.{digits}f} [{low:.{digits}f}–{high:.{digits}f}]"
+
+
+def table(cases: Sequence[Case]) -> str:
+    """Write a Markdown table: time, memory of all processes, memory of one."""
+    lines = ["| case | wall s | all processes, MB | first process, MB | one worker, MB |"]
+    lines.append("|---|---|---|---|---|")
+    for case in cases:
+        memory = [
+            spread([getattr(r, name) for r in case.sampled if getattr(r, name)], 0)
+            for name in ("tree_pss_mb", "first_rss_mb", "worker_rss_mb")
+        ]
+        wall = spread([r.wall_s for r in case.runs])
+        lines.append(f"| {case.name} | {wall} | {' | '.join(memory)} |")
+    return "\n".join(lines)
+
+
+def decode_table(cases: Sequence[Case]) -> str:
+    """Write a Markdown table of decoding alone."""
+    lines = [
+        "| case | MB/s of JSON, wall | MB/s per core (CPU) | events | columns MB | RSS MB |"
+    ]
+    lines.append("|---|---|---|---|---|---|")
+    for case in cases:
+        facts = [json.loads(r.stdout) for r in case.runs]
+        wall = spread([f["plain_mb"] / f["wall_s"] for f in facts], 0)
+        cpu = spread([f["plain_mb"] / f["cpu_s"] for f in facts], 0)
+        rss = spread([f["max_rss_mb"] for f in facts], 0)
+        last = facts[-1]
+        lines.append(
+            f"| {case.name} | {wall} | {cpu} | {last['events']:,} "
+            f"| {last['columns_mb']:.0f} | {rss} |"
+        )
+    return "\n".join(lines)
+
+
+def ratios(cases: Sequence[Case]) -> str:
+    """Compare each peer with synctax on the same input, by medians."""
+    lines = []
+    for peer in cases:
+        own = f"synctax measure, {peer.name.rsplit(', ', 1)[1]}"
+        ours = next((c for c in cases if c.name == own), None)
+        if ours is None or ours is peer:
+            continue
+        faster = median(peer.runs, "wall_s") / median(ours.runs, "wall_s")
+        less = median(peer.sampled, "tree_pss_mb") / median(ours.sampled, "tree_pss_mb")
+        lines.append(f"- {peer.name}: {faster:.1f} × the time, {less:.1f} × the memory")
+    return "\n".join(lines)
+
+
+def median(runs: Sequence[Run], name: str) -> float:
+    """Take the median of one quantity."""
+    return statistics.median(getattr(r, name) for r in runs)
+
+
+def machine() -> str:
+    """Describe what this ran on, without its name."""
+    info = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(": ")[1] for line in info if "model name" in line), "unknown")
+    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)
+    return (
+        f"{os.cpu_count()} cores ({model}), {memory_gb:.0f} GB; {platform.system()}, "
+        f"Python {platform.python_version()}; {versions}"
+    )
+
+
+def main() -> None:
+    """Run what was asked for and write Markdown to stdout."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("directory", type=Path, help="where the inputs are or will be")
+    parser.add_argument("--only", choices=BENCHMARKS, action="append")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--tracelens-python", metavar="PYTHON")
+    parser.add_argument("--hta-python", metavar="PYTHON")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="every single run")
+    options = parser.parse_args()
+    options.directory = options.directory.resolve()
+    everything = {}
+    sys.stdout.write(f"{machine()}; {options.rounds} rounds\n")
+    for name in options.only or BENCHMARKS:
+        say(name)
+        cases = BENCHMARKS[name](options)
+        everything[name] = {
+            case.name: [asdict(r) for r in case.runs + case.sampled] for case in cases
+        }
+        text = decode_table(cases) if name == "decode" else table(cases)
+        more = ratios(cases) if name == "measure" else ""
+        sys.stdout.write(f"\n## {name}\n\n{text}\n\n{more}\n")
+        sys.stdout.flush()
+    if options.json:
+        options.json.write_text(json.dumps(everything, indent=1))
+
+
+if __name__ == "__main__":
+    main()
