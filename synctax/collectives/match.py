@@ -1,0 +1,219 @@
+"""Match collectives across ranks, say how each was matched, and what may be said of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from synctax.arrays import F64, I8, I32, I64, NS_PER_US
+from synctax.collectives.clock import ClockFit
+from synctax.collectives.group_clock import group_clocks, lags_ns, spread_ns
+from synctax.collectives.matches import Matches, Status
+from synctax.collectives.model import RankCollectives
+from synctax.collectives.number import number
+from synctax.collectives.pool import JobGroup, Participations, gather
+from synctax.collectives.status import Facts, judge, operations
+from synctax.collectives.union import sequence, sibling_sets
+from synctax.trace.model import Note
+
+DEFAULT_END_TOLERANCE_US = 200.0
+"""On one host the ends of healthy collectives were seen to lie up to 72 µs apart."""
+
+SAME_HOST_OFFSET_NS = 20_000.0
+OTHER_HOST_OFFSET_NS = 500_000.0
+"""Scales of clock offsets: one clock read by several processes; NTP between hosts."""
+
+
+def match(
+    ranks: Sequence[RankCollectives], *, end_tolerance_us: float = DEFAULT_END_TOLERANCE_US
+) -> Matches:
+    """Match the collectives of all ranks, group by group and window by window.
+
+    Parameters
+    ----------
+    ranks : sequence of RankCollectives
+        In any order; `rank` and `window` are assigned, no (rank, window) twice.
+    end_tolerance_us : float
+        Ends of one collective (on aligned clocks) may lie this far apart, in µs.
+
+    Returns
+    -------
+    Matches
+        Every participation is in exactly one collective.
+
+    References
+    ----------
+    Synchronization-tax paper, section 3.2 (aligning ranks); that ends agree is what
+    validates a match.
+    """
+    ranks = tuple(sorted(ranks, key=lambda rank: (rank.window, rank.rank)))
+    table, groups, notes = gather(ranks)
+    table, groups = _split_siblings(ranks, table, groups, end_tolerance_us * NS_PER_US)
+    tolerance_ns = end_tolerance_us * NS_PER_US
+    matched = [
+        _match_group(ranks, table, which, group, tolerance_ns)
+        for which, group in enumerate(groups)
+    ]
+    return _assemble(ranks, table, groups, matched, notes)
+
+
+def _rows_of(table: Participations, number: int) -> I64:
+    rows = np.flatnonzero(table.group == number)
+    order = np.lexsort((table.start_ns[rows], table.rank[rows]))
+    result: I64 = rows[order]
+    return result
+
+
+def _split_siblings(
+    ranks: tuple[RankCollectives, ...],
+    table: Participations,
+    groups: tuple[JobGroup, ...],
+    tolerance_ns: float,
+) -> tuple[Participations, tuple[JobGroup, ...]]:
+    """Split groups without metadata into the sets of ranks that leave together."""
+    result = list(groups)
+    column = table.group.copy()
+    for which, group in enumerate(groups):
+        if group.labelled or len(group.members) < 4:
+            continue
+        rows = _rows_of(table, which)
+        members = [int(m) for m in np.unique(table.rank[rows])]
+        parts = [sequence(rows[table.rank[rows] == m], table) for m in members]
+        sets = sibling_sets(parts, tolerance_ns=tolerance_ns)
+        for extra, positions in enumerate(sets):
+            chosen = tuple(members[p] for p in positions)
+            shown = tuple(sorted(ranks[m].rank for m in chosen))
+            part = replace(group, ranks=shown, size=len(shown), members=chosen)
+            if extra == 0:
+                result[which] = part
+                continue
+            column[rows[np.isin(table.rank[rows], chosen)]] = len(result)
+            result.append(part)
+    order = sorted(range(len(result)), key=lambda i: (result[i].window, result[i].role, i))
+    place = np.argsort(np.array(order, np.int64)).astype(np.int32)
+    column = place[column] if column.size else column
+    return replace(table, group=column), tuple(result[i] for i in order)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """The collectives of one group; rows sorted by (slot, rank)."""
+
+    rows: I64
+    slot: I64
+    op: I8
+    identity: I8
+    own_status: I8
+    reason: list[str]
+    end_spread_ns: F64
+    start_spread_ns: F64
+    clocks: dict[int, ClockFit]
+
+
+def _match_group(
+    ranks: tuple[RankCollectives, ...],
+    table: Participations,
+    which_group: int,
+    group: JobGroup,
+    tolerance_ns: float,
+) -> _Slots:
+    rows = _rows_of(table, which_group)
+    one_host = _one_host(ranks, group.members)
+    scale = SAME_HOST_OFFSET_NS if one_host else OTHER_HOST_OFFSET_NS
+    union, identity = number(
+        rows, table, group, tolerance_ns=tolerance_ns, offset_scale_ns=scale
+    )
+    slot = union.slot
+    count = int(slot.max(initial=-1)) + 1
+    clocks, checked = group_clocks(
+        rows, slot, table, tolerance_ns=tolerance_ns, one_host=one_host
+    )
+    start = table.start_ns[rows] - lags_ns(rows, table, clocks)
+    slot = _in_order_of_time(slot, start, count)
+    order = np.lexsort((table.rank[rows], slot))
+    rows, slot, start, identity = rows[order], slot[order], start[order], identity[order]
+    op, valid = operations(rows, slot, table, count)
+    end = start + table.duration_ns[rows]
+    end_spread = spread_ns(slot, end, count)
+    start_spread = spread_ns(slot, start, count)
+    if not checked:
+        end_spread[:], start_spread[:] = np.nan, np.nan
+    doubts = {ranks[position].rank: why for position, why in union.doubts.items()}
+    own_rank = np.array([rank.rank for rank in ranks], np.int64)[table.rank[rows]]
+    paired = table.peer[rows] >= 0
+    facts = Facts(slot, own_rank, paired, op, valid, identity, end_spread, doubts)
+    status, reason = judge(facts, members=len(group.members), tolerance_ns=tolerance_ns)
+    leader = np.searchsorted(slot, np.arange(count))
+    return _Slots(
+        rows, slot, op, identity[leader], status, reason, end_spread, start_spread, clocks
+    )
+
+
+def _one_host(ranks: tuple[RankCollectives, ...], members: tuple[int, ...]) -> bool:
+    hosts = {ranks[member].host for member in members}
+    return len(hosts) == 1 and "" not in hosts
+
+
+def _in_order_of_time(slot: I64, start: I64, count: int) -> I64:
+    """Number the slots anew by the latest start in each."""
+    latest = np.full(count, np.iinfo(np.int64).min)
+    np.maximum.at(latest, slot, start)
+    place = np.empty(count, np.int64)
+    place[np.lexsort((np.arange(count), latest))] = np.arange(count)
+    result: I64 = place[slot]
+    return result
+
+
+def _assemble(
+    ranks: tuple[RankCollectives, ...],
+    table: Participations,
+    groups: tuple[JobGroup, ...],
+    matched: list[_Slots],
+    notes: tuple[Note, ...],
+) -> Matches:
+    counts = np.array([part.op.size for part in matched], np.int64)
+    base = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    rows = _join([part.rows for part in matched], np.int64)
+    slot = _join([part.slot + base[i] for i, part in enumerate(matched)], np.int64)
+    total = int(base[-1])
+    first = np.searchsorted(slot, np.arange(total + 1)).astype(np.int64)
+    index = np.arange(total) - np.repeat(base[:-1], counts)
+    own_status = _join([part.own_status for part in matched], np.int8)
+    texts = [text for part in matched for text in part.reason]
+    status = np.where(index == 0, Status.HEAD, own_status).astype(np.int8)
+    reasons = tuple(dict.fromkeys(text for text in texts if text))
+    code = {text: number for number, text in enumerate(reasons)} | {"": -1}
+
+    def largest(column: I64 | I32) -> I64:
+        result = np.full(total, -1, np.int64)
+        np.maximum.at(result, slot, column[rows])
+        return result
+
+    return Matches(
+        ranks=ranks,
+        groups=groups,
+        table=table,
+        group=np.repeat(np.arange(len(groups), dtype=np.int32), counts).astype(np.int32),
+        index=index.astype(np.int64),
+        op=_join([part.op for part in matched], np.int8),
+        dtype=largest(table.dtype).astype(np.int32),
+        payload_bytes=largest(table.payload_bytes),
+        seq=largest(table.seq),
+        step=largest(table.step),
+        identity=_join([part.identity for part in matched], np.int8),
+        status=status,
+        own_status=own_status,
+        reason=np.array([code[text] for text in texts], np.int32),
+        reasons=reasons,
+        end_spread_ns=_join([part.end_spread_ns for part in matched], np.float64),
+        start_spread_ns=_join([part.start_spread_ns for part in matched], np.float64),
+        first=first,
+        row=rows,
+        clocks=tuple(part.clocks for part in matched),
+        notes=notes,
+    )
+
+
+def _join(parts: list[Any], dtype: type[np.generic]) -> Any:
+    return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype, copy=False)

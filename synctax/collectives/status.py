@@ -1,0 +1,107 @@
+"""What may be said of each collective of a group, and why not more."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from synctax.arrays import F64, I8, I64, Bool
+from synctax.collectives.matches import Identity, Status
+from synctax.collectives.model import SYMMETRIC
+from synctax.collectives.pool import Participations
+from synctax.collectives.union import majority_op
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the verdict on a group's m collectives rests on.
+
+    `slot`, `own_rank` (global), `paired` (a send/recv of a known pair) and `identity`
+    have one entry a participation, sorted by slot; `op`, `valid` (ranks leave it
+    together) and `end_spread_ns` (NaN: unknown) one a collective; `doubts` says why a
+    rank's order is not certain, by global rank.
+    """
+
+    slot: I64
+    own_rank: I64
+    paired: Bool
+    op: I8
+    valid: Bool
+    identity: I8
+    end_spread_ns: F64
+    doubts: dict[int, str]
+
+
+def judge(facts: Facts, *, members: int, tolerance_ns: float) -> tuple[I8, list[str]]:
+    """Give each collective its status (but for the window's head) and the reason.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of one group.
+    members : int
+        How many ranks of the group were read.
+    tolerance_ns : float
+        Ends of one collective may lie this far apart.
+
+    Returns
+    -------
+    (m,) int8, list of m str
+        `Status`; the reason, empty for `OK`.
+    """
+    count = facts.op.size
+    status = np.full(count, Status.OK, np.int8)
+    reason = [""] * count
+    seen = np.bincount(facts.slot, minlength=count)
+    first = np.searchsorted(facts.slot, np.arange(count))
+    exact = facts.identity[first] <= Identity.SEQ
+
+    def say(which: Bool, verdict: Status, why: str) -> None:
+        for one in np.flatnonzero(which & (status == Status.OK)):
+            status[one], reason[one] = verdict, why
+
+    if members == 1:
+        say(seen > 0, Status.UNMATCHED, "only one rank of the group was read")
+    for rank, why in facts.doubts.items():
+        hit = np.zeros(count, np.bool_)
+        hit[facts.slot[facts.own_rank == rank]] = True
+        text = f"order of rank {rank} is not certain: {why}"
+        say(hit & ~exact, Status.UNMATCHED, text)
+    expected = np.where(facts.paired[first], min(2, members), members)
+    say(seen < expected, Status.PARTIAL, "some ranks did not record it")
+    say(~facts.valid, Status.INVALID, "ranks do not leave this operation together")
+    apart = facts.end_spread_ns > tolerance_ns
+    say(apart & exact, Status.INVALID, "ends are further apart than the tolerance")
+    say(apart, Status.UNMATCHED, "ends are further apart than the tolerance")
+    return status, reason
+
+
+def operations(rows: I64, slot: I64, table: Participations, count: int) -> tuple[I8, Bool]:
+    """Find the operation of each collective, and whether its ranks leave it together.
+
+    Parameters
+    ----------
+    rows, slot : (n,) int64
+        Participations, sorted by slot, and the collective of each.
+    table : Participations
+        The table they are rows of.
+    count : int
+        Number m of collectives.
+
+    Returns
+    -------
+    (m,) int8, (m,) bool
+        What most participations that name it say; symmetric and even.
+    """
+    op, named = table.op[rows], table.named[rows]
+    first = np.searchsorted(slot, np.arange(count + 1))
+    result = op[first[:-1]].copy()
+    low, high = result.copy(), result.copy()
+    np.minimum.at(low, slot, op)
+    np.maximum.at(high, slot, op)
+    for one in np.flatnonzero(low != high):
+        inside = slice(first[one], first[one + 1])
+        result[one] = majority_op(op[inside], named[inside])
+    uneven = np.zeros(count, np.bool_)
+    np.logical_or.at(uneven, slot, table.uneven[rows])
+    valid = np.isin(result, [int(symmetric) for symmetric in SYMMETRIC]) & ~uneven
+    return result.astype(np.int8), valid

@@ -1,0 +1,127 @@
+"""Tell whether the straggler is a matter of chance, or always the same rank."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from synctax.arrays import I32, I64
+
+ENOUGH_EXPECTED = 5.0
+"""Below this expected count the χ² distribution is replaced by drawing."""
+
+DRAWS = 9_999
+
+
+def uniform_p(counts: Sequence[I64]) -> float:
+    """Return how probable counts as uneven as these are if every rank were equally likely.
+
+    χ² against the uniform distribution, summed over sibling groups. Where a rank is
+    expected fewer than five times, its distribution is drawn (9,999 times, fixed seed).
+
+    Parameters
+    ----------
+    counts : sequence of (n,) int64
+        Per group, how often each of its ranks was the last to arrive.
+
+    Returns
+    -------
+    float
+        p-value; NaN without a single decided collective.
+
+    References
+    ----------
+    Synchronization-tax paper, section 3.3 (the straggler shifts).
+
+    Examples
+    --------
+    >>> round(uniform_p([np.array([10, 10, 10, 10])]), 3)
+    1.0
+    >>> uniform_p([np.array([40, 0, 0, 0])]) < 1e-20
+    True
+    """
+    groups = [count for count in counts if count.size > 1 and count.sum() > 0]
+    if not groups:
+        return float("nan")
+    statistic = sum(_chi2(count[None, :])[0] for count in groups)
+    if min(count.sum() / count.size for count in groups) >= ENOUGH_EXPECTED:
+        from scipy.stats import chi2
+
+        return float(chi2.sf(statistic, sum(count.size - 1 for count in groups)))
+    draw = np.random.default_rng(0)
+    drawn = np.zeros(DRAWS)
+    for count in groups:
+        even = np.full(count.size, 1 / count.size)
+        drawn += _chi2(draw.multinomial(int(count.sum()), even, size=DRAWS))
+    # Equal statistics differ in their last bits by the order of summation.
+    return float((1 + (drawn >= statistic - 1e-9).sum()) / (1 + DRAWS))
+
+
+def _chi2(counts: np.ndarray) -> np.ndarray:
+    expected = counts.sum(axis=1, keepdims=True) / counts.shape[1]
+    result: np.ndarray = ((counts - expected) ** 2 / expected).sum(axis=1)
+    return result
+
+
+def longest_run(straggler: I32) -> int:
+    """Return for how many collectives in a row the same rank was last.
+
+    Ties (-1) end a run.
+
+    Examples
+    --------
+    >>> longest_run(np.array([2, 2, 2, 0, -1, 0], np.int32))
+    3
+    """
+    if not straggler.size:
+        return 0
+    change = np.ones(straggler.size, np.bool_)
+    change[1:] = straggler[1:] != straggler[:-1]
+    start = np.flatnonzero(change)
+    length = np.diff(np.append(start, straggler.size))
+    return int(length[straggler[start] >= 0].max(initial=0))
+
+
+def run_p(length: int, draws: int, ranks: int) -> float:
+    """Return the probability of a run at least this long if every rank were equally likely.
+
+    Exact, by the recurrence over the length of the current run.
+
+    Parameters
+    ----------
+    length : int
+        Longest run that was seen.
+    draws : int
+        Collectives in a row.
+    ranks : int
+        Ranks of the group.
+
+    Returns
+    -------
+    float
+        p-value; NaN for fewer than two ranks or no collective.
+
+    Examples
+    --------
+    Two equal in two draws from four:
+
+    >>> run_p(2, 2, 4)
+    0.25
+    """
+    if ranks < 2 or draws < 1 or length < 1:
+        return float("nan")
+    if length == 1:
+        return 1.0
+    # fresh[t]: no run yet, and a run starts at draw t. A run of exactly k ends with the
+    # probability of k - 1 repetitions and a change.
+    again = 1 / ranks
+    lengths = np.arange(1, length)
+    ends = again ** (lengths - 1) * (1 - again)
+    fresh = np.zeros(draws + 1)
+    fresh[0] = 1.0
+    for draw in range(1, draws + 1):
+        reach = min(draw, length - 1)
+        fresh[draw] = fresh[draw - reach : draw][::-1] @ ends[:reach]
+    open_run = min(draws, length - 1)
+    still = again ** np.arange(open_run)
+    none = float(fresh[draws - open_run : draws][::-1] @ still)
+    return float(min(max(1.0 - none, 0.0), 1.0))

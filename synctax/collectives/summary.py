@@ -1,0 +1,299 @@
+"""Tables of a tax: per role and operation, per collective, per rank."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synctax.arrays import F64, I64, NS_PER_US
+from synctax.collectives.clock import ClockFit
+from synctax.collectives.matches import Identity, Status
+from synctax.collectives.model import Op
+from synctax.collectives.pool import JobGroup
+from synctax.collectives.stragglers import longest_run, run_p, uniform_p
+from synctax.schema import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synctax.collectives.tax import Tax
+
+
+def summary(tax: "Tax") -> "pd.DataFrame":
+    """Build the table `schema.MEASURE`: a row per role and operation, most waits first."""
+    rows = [_row(tax, part) for part in parts(tax)]
+    rows.sort(key=lambda row: (-row.pop("_waited_ns"), row["group"], row["op"]))
+    return MEASURE.to_frame({name: [row[name] for row in rows] for name in MEASURE.names})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The collectives of one role and operation that count, as slot numbers."""
+
+    role: str
+    op: Op
+    slots: I64
+
+
+def parts(tax: "Tax") -> Iterator[Part]:
+    """Go through the roles and operations that have collectives which count."""
+    found = tax.matches
+    roles = [group.role for group in found.groups]
+    used = np.flatnonzero(tax.used)
+    role_of = (
+        np.array(roles, object)[found.group[used]] if used.size else np.empty(0, object)
+    )
+    for role in dict.fromkeys(roles):
+        mine = used[role_of == role]
+        for code in np.unique(found.op[mine]):
+            yield Part(role, Op(int(code)), mine[found.op[mine] == code])
+
+
+def _row(tax: "Tax", part: Part) -> dict[str, Any]:
+    found, waits, slots = tax.matches, tax.waits, part.slots
+    groups = [found.groups[g] for g in np.unique(found.group[slots])]
+    numbers = shares_and_taxes(tax, slots)
+    payload = found.payload_bytes[slots]
+    row: dict[str, Any] = {
+        "group": part.role,
+        "op": part.op.label,
+        "n_groups": len({group.ranks for group in groups}),
+        "n_ranks": max(group.size for group in groups),
+        "collectives": slots.size,
+        "payload_bytes_median": _median(payload[payload >= 0].astype(np.float64)),
+        "transfer_us_median": _median(waits.shortest_ns[slots] / NS_PER_US),
+        "busbw_gb_per_s_median": _median(tax.busbw_gb_per_s[slots]),
+        "wait_share_of_step": _share_of_step(tax, slots),
+        "_waited_ns": int(tax.waits.wait_ns[_rows_of(tax, slots)].sum()),
+    }
+    for name in ("tax_max_us", "tax_median_us"):
+        low, p90, p99, high = np.quantile(numbers[name], (0.5, 0.9, 0.99, 1.0))
+        row |= {f"{name}_median": low, f"{name}_p90": p90}
+        row |= {f"{name}_p99": p99, f"{name}_max": high}
+    row["tax_mean_us_median"] = _median(numbers["tax_mean_us"])
+    row["tax_mean_us_mean"] = float(numbers["tax_mean_us"].mean())
+    for name in ("share_fastest", "share_median"):
+        row |= {
+            f"{name}_median": _median(numbers[name]),
+            f"{name}_max": numbers[name].max(),
+        }
+    return row | _straggler(tax, slots)
+
+
+def shares_and_taxes(tax: "Tax", slots: I64) -> dict[str, F64]:
+    """Return tax and shares of some collectives, each (k,) float64, times in µs."""
+    waits = tax.waits
+    shortest, longest = waits.shortest_ns[slots], waits.longest_ns[slots]
+    median, mean = waits.median_ns[slots], waits.mean_ns[slots]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share_fastest = np.nan_to_num((longest - shortest) / longest)
+        share_median = np.nan_to_num((median - shortest) / median)
+    return {
+        "tax_max_us": (longest - shortest) / NS_PER_US,
+        "tax_median_us": (median - shortest) / NS_PER_US,
+        "tax_mean_us": (mean - shortest) / NS_PER_US,
+        "share_fastest": share_fastest,
+        "share_median": share_median,
+    }
+
+
+def _median(values: F64) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if known.size else None
+
+
+def _rows_of(tax: "Tax", slots: I64) -> I64:
+    """Participations of some slots."""
+    chosen = np.zeros(len(tax.matches), np.bool_)
+    chosen[slots] = True
+    return np.flatnonzero(np.repeat(chosen, np.diff(tax.matches.first)))
+
+
+def _share_of_step(tax: "Tax", slots: I64) -> float | None:
+    """Waits over the time of the same ranks' steps, or windows where none is marked."""
+    found = tax.matches
+    rows = _rows_of(tax, slots)
+    table_rows = found.row[rows]
+    wait, rank = tax.waits.wait_ns[rows], found.table.rank[table_rows]
+    in_step = found.table.step[table_rows] >= 0
+    waited = whole = 0
+    for position in np.unique(rank):
+        one, mine = found.ranks[position], rank == position
+        if one.step_number.size:
+            mine &= in_step
+            whole += int((one.step_end_ns - one.step_start_ns).sum())
+        else:
+            whole += one.window_end_ns - one.window_start_ns
+        waited += int(wait[mine].sum())
+    return waited / whole if whole else None
+
+
+def _straggler(tax: "Tax", slots: I64) -> dict[str, Any]:
+    found, straggler = tax.matches, tax.waits.straggler
+    counts: list[I64] = []
+    best: tuple[int, int, int] | None = None
+    run, longest_of, log_none = 0, 0, 0.0
+    per_group = []
+    for number in np.unique(found.group[slots]):
+        group = found.groups[number]
+        mine = slots[found.group[slots] == number]
+        last = straggler[mine]
+        count = np.array([(last == m).sum() for m in group.members], np.int64)
+        counts.append(count)
+        per_group.append((last, len(group.members)))
+        run = max(run, longest_run(last))
+        top = int(np.argmax(count))
+        decided = int(count.sum())
+        if decided and (best is None or count[top] / decided > best[1] / best[2]):
+            best = (group.members[top], int(count[top]), decided)
+    for last, members in per_group:
+        chance = run_p(run, last.size, members) if run else float("nan")
+        log_none += float(np.log1p(-chance)) if chance < 1 else -np.inf
+    longest_of = run
+    if best is None:
+        return dict.fromkeys(_STRAGGLER) | {"straggler_longest_run": 0}
+    rank = found.ranks[best[0]]
+    return {
+        "straggler_rank": rank.rank,
+        "straggler_host": rank.host or None,
+        "straggler_gpu": rank.gpu or None,
+        "straggler_share": best[1] / best[2],
+        "straggler_uniform_p": uniform_p(counts),
+        "straggler_longest_run": longest_of,
+        "straggler_run_p": float(-np.expm1(log_none)),
+    }
+
+
+_STRAGGLER = tuple(name for name in MEASURE.names if name.startswith("straggler"))
+
+
+def per_collective(tax: "Tax") -> "pd.DataFrame":
+    """Build the table `schema.MEASURE_COLLECTIVES` of the selected collectives."""
+    found, waits = tax.matches, tax.waits
+    slots = np.flatnonzero(tax.shown)
+    table = found.table
+    ranks = np.array([rank.rank for rank in found.ranks] + [-1], np.int64)
+    group = [found.groups[g] for g in found.group[slots]]
+    count = waits.n_ranks[slots]
+    exposed = np.add.reduceat(tax.exposed_ns, found.first[:-1])[slots] / count
+    dtypes = [*table.dtypes, None]
+    # Of a collective whose tax may not be believed the numbers stay out.
+    silent = np.isin(tax.matches.own_status[slots], (Status.INVALID, Status.UNMATCHED))
+    numbers = shares_and_taxes(tax, slots)
+    numbers["exposed_wait_us"] = exposed / NS_PER_US
+    numbers["busbw_gb_per_s"] = tax.busbw_gb_per_s[slots].copy()
+    for values in numbers.values():
+        values[silent] = np.nan
+    shown_rank = {
+        name: np.where(silent, -1, ranks[column[slots]])
+        for name, column in (
+            ("straggler_rank", waits.straggler),
+            ("fastest_rank", waits.fastest),
+        )
+    }
+    return MEASURE_COLLECTIVES.to_frame(
+        {
+            "group": [g.role for g in group],
+            "group_ranks": [ranks_text(g.ranks) for g in group],
+            "op": [Op(int(code)).label for code in found.op[slots]],
+            "index": found.index[slots],
+            "step": _absent(found.step[slots]),
+            "seq": _absent(found.seq[slots]),
+            "payload_bytes": _absent(found.payload_bytes[slots]),
+            "n_ranks": count,
+            "duration_min_us": waits.shortest_ns[slots] / NS_PER_US,
+            "duration_median_us": waits.median_ns[slots] / NS_PER_US,
+            "duration_max_us": waits.longest_ns[slots] / NS_PER_US,
+            "straggler_rank": _absent(shown_rank["straggler_rank"]),
+            "fastest_rank": _absent(shown_rank["fastest_rank"]),
+            "start_spread_us": found.start_spread_ns[slots] / NS_PER_US,
+            "end_spread_us": found.end_spread_ns[slots] / NS_PER_US,
+            "identity": [
+                Identity(int(code)).name.lower() for code in found.identity[slots]
+            ],
+            "status": [Status(int(code)).name.lower() for code in tax.status[slots]],
+            "reason": [found.reasons[c] if c >= 0 else None for c in found.reason[slots]],
+            "dtype": [dtypes[code] for code in found.dtype[slots]],
+            "window": [g.window or None for g in group],
+            **numbers,
+        }
+    )
+
+
+def _absent(values: I64) -> list[int | None]:
+    return [None if value < 0 else value for value in values.tolist()]
+
+
+def ranks_text(ranks: tuple[int, ...]) -> str:
+    """Write ranks in ascending order shortly.
+
+    Examples
+    --------
+    >>> ranks_text((0, 1, 2, 3)), ranks_text((0, 4)), ranks_text((0, 1, 2, 8))
+    ('0-3', '0,4', '0-2,8')
+    """
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return ",".join(
+        f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs
+    )
+
+
+def per_rank(tax: "Tax") -> "pd.DataFrame":
+    """Build the table `schema.MEASURE_RANKS`."""
+    rows = [row for part in parts(tax) for row in _rank_rows(tax, part)]
+    return MEASURE_RANKS.to_frame(
+        {name: [row[name] for row in rows] for name in MEASURE_RANKS.names}
+    )
+
+
+def _rank_rows(tax: "Tax", part: Part) -> Iterator[dict[str, Any]]:
+    found = tax.matches
+    rows = _rows_of(tax, part.slots)
+    rank = found.table.rank[found.row[rows]]
+    slot = np.repeat(np.arange(len(found)), np.diff(found.first))[rows]
+    wait_us = tax.waits.wait_ns[rows] / NS_PER_US
+    last = tax.waits.straggler[slot]
+    for position in np.unique(rank):
+        mine = rank == position
+        one, waited = found.ranks[position], wait_us[mine]
+        untied = int((last[mine] >= 0).sum())
+        was_last = int((last[mine] == position).sum())
+        clock = _clock_of(tax, slot[mine], int(position))
+        yield {
+            "group": part.role,
+            "op": part.op.label,
+            "rank": one.rank,
+            "host": one.host or None,
+            "gpu": one.gpu or None,
+            "collectives": int(mine.sum()),
+            "straggler_count": was_last,
+            "straggler_share": was_last / untied if untied else None,
+            "tax_mean_us": float(waited.mean()),
+            "wait_us_median": float(np.median(waited)),
+            "wait_us_p90": float(np.quantile(waited, 0.9)),
+            "wait_us_max": float(waited.max()),
+            "wait_us_sum": float(waited.sum()),
+            "exposed_wait_us_sum": float(tax.exposed_ns[rows[mine]].sum()) / NS_PER_US,
+            "clock_offset_us": clock.offset_ns / NS_PER_US if clock else None,
+            "clock_drift_ppm": clock.drift * 1e6 if clock else None,
+            "clock_residual_us": clock.residual_ns / NS_PER_US if clock else None,
+            "window": one.window or None,
+        }
+
+
+def _clock_of(tax: "Tax", slots: I64, position: int) -> ClockFit | None:
+    """The clock of a rank in the first of its groups here that needed one."""
+    clocks = tax.matches.clocks
+    fits = [clocks[g].get(position) for g in np.unique(tax.matches.group[slots])]
+    return next((clock for clock in fits if clock is not None), None)
+
+
+def group_label(group: JobGroup) -> str:
+    """What to call a group in a sentence: `tp 0-3`."""
+    return f"{group.role} {ranks_text(group.ranks)}"
