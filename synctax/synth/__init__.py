@@ -1,1 +1,17 @@
-"""Traces with known answers."""
+"""Traces with known answers: simulate a job, write what its profilers would have."""
+
+from synctax.synth.job import Delay, SynthJob
+from synctax.synth.truth import CollectiveTruth, InjectedTruth, RankTruth, Truth
+from synctax.synth.write import TRUTH_FILE, truth, write
+
+__all__ = [
+    "TRUTH_FILE",
+    "CollectiveTruth",
+    "Delay",
+    "InjectedTruth",
+    "RankTruth",
+    "SynthJob",
+    "Truth",
+    "truth",
+    "write",
+]

@@ -1,0 +1,277 @@
+"""The known answers of a synthetic job, as an object and as JSON."""
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import orjson
+
+from synctax.arrays import I64, NS_PER_US
+from synctax.synth.job import Delay, SynthJob
+from synctax.synth.program import (
+    ITEM_BYTES,
+    Comm,
+    Program,
+    in_out_elements,
+)
+from synctax.synth.window import Edges
+
+SCHEMA = "synctax.synth-truth/1"
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveTruth:
+    """One collective of one group, as the files hold it.
+
+    Parameters
+    ----------
+    group, group_name, group_ranks
+        Role, name in the trace and global ranks.
+    op : str
+        `all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all` or `broadcast`.
+    index : int
+        Position among those collectives of the group that any rank recorded, from 0.
+    step : int
+        Number of the `ProfilerStep` that launched it.
+    seq : int or None
+        `Seq`, where the trace has it.
+    dtype : str
+        As torch writes it.
+    payload_bytes : int
+        max(in, out) of the recording ranks: the full buffer.
+    duration_ns : dict of rank to int
+        As written, of the ranks that recorded it.
+    tax_max_us, tax_median_us, tax_mean_us : float
+        Largest, median and mean duration less the shortest.
+    straggler_rank, fastest_rank : int or None
+        Rank of the shortest and of the longest duration; None on a tie.
+    status : str
+        `head` (index 0), `partial` (ranks are missing), `invalid` (ranks do not leave
+        together) or `ok`; the first that holds.
+    """
+
+    group: str
+    group_name: str
+    group_ranks: tuple[int, ...]
+    op: str
+    index: int
+    step: int
+    seq: int | None
+    dtype: str
+    payload_bytes: int
+    n_ranks: int
+    duration_ns: dict[int, int]
+    tax_max_us: float
+    tax_median_us: float
+    tax_mean_us: float
+    straggler_rank: int | None
+    fastest_rank: int | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankTruth:
+    """One rank's file: where it is, its clock, and how many events it holds."""
+
+    rank: int
+    host: str
+    file: str
+    clock_offset_ns: int
+    clock_drift_ppm: float
+    n_events: int
+    n_kernels: int
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class InjectedTruth:
+    """An injected delay and the collective it reaches.
+
+    The latest arrival at that collective moves by max(0, `delay_us` − `slack_us`); where
+    the delayed rank is not the group's earliest, so does `tax_max`. The collective is
+    the next one that waits for compute kernels; None, like `slack_us`, where none
+    follows. `index` is its position as in `CollectiveTruth`, None where nobody recorded it.
+    """
+
+    rank: int
+    step: int
+    kernel: str
+    kernel_index: int
+    side: str
+    delay_us: float
+    slack_us: float | None = None
+    group: str | None = None
+    group_ranks: tuple[int, ...] | None = None
+    op: str | None = None
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Everything that is known about the written traces.
+
+    Parameters
+    ----------
+    job : SynthJob
+        With `steps` and `layers` as they were chosen.
+    program : Program
+        One step.
+    edges : Edges
+        What the ranks lose.
+    written_ns : (steps, collectives per step, world) int64
+        Durations as written, -1 where a rank has no record.
+    ranks, injected
+        Files and delays.
+    """
+
+    job: SynthJob
+    program: Program
+    edges: Edges
+    written_ns: I64
+    ranks: tuple[RankTruth, ...]
+    injected: tuple[InjectedTruth, ...]
+
+    def collectives(self) -> Iterator[CollectiveTruth]:
+        """Yield every collective that any rank recorded, by step and order of launch."""
+        for step in range(self.job.steps):
+            for number, position in enumerate(self.program.comms):
+                comm = self.program.launches[position].comm
+                assert comm is not None  # noqa: S101 - `comms` lists collectives
+                for group in range(len(self.program.dimensions[comm.dimension].members)):
+                    found = self._collective(
+                        step, comm, group, self.written_ns[step, number]
+                    )
+                    if found is not None:
+                        yield found
+
+    def _collective(
+        self, step: int, comm: Comm, group: int, written_ns: I64
+    ) -> CollectiveTruth | None:
+        dimension = self.program.dimensions[comm.dimension]
+        members = dimension.members[group]
+        duration_ns = {
+            rank: int(written_ns[rank])
+            for rank in members.tolist()
+            if written_ns[rank] >= 0
+        }
+        if not duration_ns:
+            return None
+        index = collective_index(self.job, self.program, self.edges, (comm, group, step))
+        times = np.array(list(duration_ns.values()))
+        waits_us = (times - times.min()) / NS_PER_US
+        partial = len(duration_ns) < dimension.size
+        return CollectiveTruth(
+            group=dimension.role,
+            group_name=dimension.names[group],
+            group_ranks=tuple(members.tolist()),
+            op=comm.op,
+            index=index,
+            step=self.job.first_step + step,
+            seq=sequence(self.program, comm, step) if self._has_seq() else None,
+            dtype=comm.dtype,
+            payload_bytes=_payload_bytes(comm, members.tolist(), duration_ns),
+            n_ranks=len(duration_ns),
+            duration_ns=duration_ns,
+            tax_max_us=float(waits_us.max()),
+            tax_median_us=float(np.median(waits_us)),
+            tax_mean_us=float(waits_us.mean()),
+            straggler_rank=_only(duration_ns, int(times.min())),
+            fastest_rank=_only(duration_ns, int(times.max())),
+            status=_status(comm, index, partial=partial),
+        )
+
+    def _has_seq(self) -> bool:
+        return self.job.seq and self.job.metadata == "full"
+
+    def to_json(self) -> Iterator[bytes]:
+        """Yield the truth file piece by piece, one collective a line."""
+        parameters = dataclasses.asdict(self.job)
+        yield b'{"schema": "%s",\n"parameters": %s,\n"collectives": [' % (
+            SCHEMA.encode(),
+            _dumps(parameters),
+        )
+        for number, collective in enumerate(self.collectives()):
+            yield (b",\n" if number else b"\n") + _dumps(collective)
+        yield b'\n],\n"ranks": %s,\n"injected": %s}\n' % (
+            _dumps(self.ranks),
+            _dumps(self.injected),
+        )
+
+
+def sequence(program: Program, comm: Comm, step: int) -> int:
+    """Count the calls of a group: the `Seq` of a collective, from 1."""
+    return 1 + step * program.seq_per_step[comm.dimension] + comm.seq_ordinal
+
+
+def collective_index(
+    job: SynthJob, program: Program, edges: Edges, which: tuple[Comm, int, int]
+) -> int:
+    """Position of a (collective, group, step) among those that any rank recorded."""
+    comm, group, step = which
+    members = program.dimensions[comm.dimension].members[group].tolist()
+    recording = [rank for rank in members if rank in set(job.written)]
+    lost_by_all = min((int(edges.head[rank]) for rank in recording), default=0)
+    return step * program.per_step[comm.dimension] + comm.ordinal - lost_by_all
+
+
+def injected_truth(
+    truth: tuple[SynthJob, Program, Edges],
+    delay: Delay,
+    reached: tuple[int, int, int] | None,
+) -> InjectedTruth:
+    """Describe a delay; `reached` is what `simulate.slack_ns` found."""
+    job, program, edges = truth
+    kernel = program.launches[program.compute[delay.kernel]].kernel
+    assert kernel is not None  # noqa: S101 - `compute` lists compute kernels
+    alone = InjectedTruth(
+        rank=delay.rank,
+        step=job.first_step + delay.step,
+        kernel=kernel.name,
+        kernel_index=delay.kernel,
+        side=delay.side,
+        delay_us=delay.delay_us,
+    )
+    if reached is None:
+        return alone
+    step, position, slack_ns = reached
+    comm = program.launches[position].comm
+    assert comm is not None  # noqa: S101 - delays reach collectives
+    dimension = program.dimensions[comm.dimension]
+    group = int(dimension.group_of[delay.rank])
+    index = collective_index(job, program, edges, (comm, group, step))
+    return dataclasses.replace(
+        alone,
+        slack_us=slack_ns / NS_PER_US,
+        group=dimension.role,
+        group_ranks=tuple(dimension.members[group].tolist()),
+        op=comm.op,
+        index=index if index >= 0 else None,
+    )
+
+
+def _payload_bytes(comm: Comm, members: list[int], recorded: dict[int, int]) -> int:
+    if not comm.uneven:
+        return comm.payload_bytes
+    return ITEM_BYTES[comm.dtype] * max(
+        max(in_out_elements(comm, len(members), position))
+        for position, rank in enumerate(members)
+        if rank in recorded
+    )
+
+
+def _only(duration_ns: dict[int, int], value: int) -> int | None:
+    holders = [rank for rank, duration in duration_ns.items() if duration == value]
+    return holders[0] if len(holders) == 1 and len(duration_ns) > 1 else None
+
+
+def _status(comm: Comm, index: int, *, partial: bool) -> str:
+    if index == 0:
+        return "head"
+    if partial:
+        return "partial"
+    return "invalid" if comm.op == "broadcast" or comm.uneven else "ok"
+
+
+def _dumps(value: object) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
