@@ -147,7 +147,7 @@ def _encode(trace: RankTrace) -> "pa.Buffer":
     arrays = [_to_arrow(values) for values in columns.values()]
     batch = pa.record_batch(arrays, names=list(columns)).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
     with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
         writer.write_batch(batch)
     return sink.getvalue()
@@ -185,7 +185,8 @@ def _to_arrow(values: npt.NDArray[Any]) -> "pa.Array":
 def _decode(body: memoryview) -> RankTrace:
     import pyarrow as pa
 
-    with pa.ipc.open_stream(pa.py_buffer(body)) as reader:
+    options = pa.ipc.IpcReadOptions(use_threads=False)
+    with pa.ipc.open_stream(pa.py_buffer(body), options=options) as reader:
         batch = reader.read_next_batch()
     rest = json.loads(batch.schema.metadata[_METADATA_KEY])
     columns = {
