@@ -2,18 +2,16 @@
 
 import io
 import math
-import os
-import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from synctax.report.output import Result
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table as RichTable
+    from rich.console import Console, ConsoleOptions, RenderableType
 
 ABSENT = "–"
 """What stands in a cell without a value."""
@@ -55,7 +53,7 @@ def to_text(parts: "Iterable[RenderableType]", *, to_file: bool = False) -> str:
         force_terminal=terminal,
         # NO_COLOR and TERM=dumb are rich's to obey
         color_system="auto" if terminal else None,
-        width=_width(terminal),
+        width=max(40, get_terminal_size().columns) if terminal else _UNBOUNDED,
         markup=False,
         highlight=False,
         emoji=False,
@@ -67,31 +65,45 @@ def to_text(parts: "Iterable[RenderableType]", *, to_file: bool = False) -> str:
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
-def table(fields: Sequence[Field], *, title: str = "") -> "RichTable":
-    """Lay out columns; those of highest `rank` are left out until the rest fits.
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A table that leaves out the columns of highest rank until the rest fits.
 
-    A caption says how many are missing. Piped, all of them are there.
+    A caption says how many are missing. Where a line has no end, all of them are there.
     """
-    from rich import box
-    from rich.table import Table
 
-    shown, missing = _fitting(fields, _width(sys.stdout.isatty()))
-    grid = Table(
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        title=title or None,
-        title_justify="left",
-        caption_justify="left",
-        caption=f"+ {missing} columns on a wider terminal" if missing else None,
-    )
-    for column in shown:
-        grid.add_column(
-            column.title, justify="right" if column.right else "left", no_wrap=True
+    fields: Sequence[Field]
+    title: str = ""
+
+    def __rich_console__(
+        self, console: "Console", options: "ConsoleOptions"
+    ) -> "Iterator[RenderableType]":
+        """Choose columns for the width at hand and lay them out."""
+        from rich import box
+        from rich.table import Table
+
+        shown, missing = _fitting(self.fields, options.max_width)
+        grid = Table(
+            box=box.SIMPLE_HEAD,
+            show_edge=False,
+            pad_edge=False,
+            title=self.title or None,
+            title_justify="left",
+            caption=f"+ {missing} columns on a wider terminal" if missing else None,
+            caption_justify="left",
         )
-    for cells in zip(*(column.cells for column in shown), strict=True):
-        grid.add_row(*cells)
-    return grid
+        for column in shown:
+            grid.add_column(
+                column.title, justify="right" if column.right else "left", no_wrap=True
+            )
+        for cells in zip(*(column.cells for column in shown), strict=True):
+            grid.add_row(*cells)
+        yield grid
+
+
+def table(fields: Sequence[Field], *, title: str = "") -> Fitted:
+    """Lay out columns; those of highest `rank` leave where the terminal is narrow."""
+    return Fitted(fields, title)
 
 
 def plain(result: Result) -> "list[RenderableType]":
@@ -124,12 +136,6 @@ def _fitting(fields: Sequence[Field], width: int) -> tuple[list[Field], int]:
             break
         del shown[worst]
     return shown, len(fields) - len(shown)
-
-
-def _width(terminal: bool) -> int:
-    if terminal or os.environ.get("COLUMNS", "").isdigit():
-        return max(40, shutil.get_terminal_size((100, 24)).columns)
-    return _UNBOUNDED
 
 
 def _cell(value: object) -> str:

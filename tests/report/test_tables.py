@@ -26,12 +26,6 @@ def terminal(monkeypatch):
     return terminal
 
 
-@pytest.fixture
-def pipe(monkeypatch):
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-
-@pytest.mark.usefixtures("pipe")
 def test_a_pipe_gets_every_column_on_one_line_without_control_sequences():
     lines = tables.to_text([tables.table(WIDE)]).splitlines()
     assert len(lines) == 3
@@ -39,7 +33,6 @@ def test_a_pipe_gets_every_column_on_one_line_without_control_sequences():
     assert "\x1b" not in "".join(lines)
 
 
-@pytest.mark.usefixtures("pipe")
 def test_a_pipe_gets_sentences_unbroken():
     sentence = "word " * 100 + "end"
     assert tables.to_text([sentence]) == sentence + "\n"
@@ -77,7 +70,11 @@ def test_a_file_gets_no_styles_even_from_a_terminal(terminal):
     assert tables.to_text([Text("late", style="red")], to_file=True) == "late\n"
 
 
-@pytest.mark.usefixtures("pipe")
+def test_a_file_gets_every_column_even_from_a_narrow_terminal(terminal):
+    terminal(60)
+    assert "column 19" in tables.to_text([tables.table(WIDE)], to_file=True)
+
+
 def test_brackets_are_text():
     assert "[0, 1]" in tables.to_text([tables.table([Field("ranks", ["[0, 1]"])])])
 
@@ -94,7 +91,6 @@ PLAIN = Table(
 )
 
 
-@pytest.mark.usefixtures("pipe")
 def test_without_its_own_table_every_column_is_shown():
     frame = PLAIN.to_frame(
         {
