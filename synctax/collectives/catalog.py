@@ -1,0 +1,102 @@
+"""Which events of a trace communicate, decided once a name instead of once an event."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from synctax.arrays import I32, I64, Bool
+from synctax.trace import names
+from synctax.trace.model import EventKind, RankTrace
+
+_T = TypeVar("_T", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Events by what they are to communication; (n,) int64 indices into `Events`.
+
+    Parameters
+    ----------
+    kernels : (k,) int64
+        Communication kernels.
+    by_metadata : (k,) bool
+        Only its metadata says that the kernel communicates: its name is not known.
+    compute : (c,) int64
+        All other kernels.
+    copies : (p,) int64
+        Copies from GPU to GPU.
+    annotations, records, operators : (r,) int64
+        Ranges on the CPU: `nccl:all_reduce`, `record_param_comms`, `c10d::allreduce_`.
+    spans : (s,) int64
+        Ranges that are collectives themselves: `gloo:all_reduce`.
+    """
+
+    kernels: I64
+    by_metadata: Bool
+    compute: I64
+    copies: I64
+    annotations: I64
+    records: I64
+    operators: I64
+    spans: I64
+
+
+def catalog(trace: RankTrace) -> Catalog:
+    """Sort the events of a rank by what they are to communication."""
+    events, strings = trace.events, trace.strings
+    kernels = np.flatnonzero(events.kind == EventKind.KERNEL)
+    kind = by_name(strings, events.name[kernels], _kernel_code, np.int8)
+    described = np.zeros(len(events), np.bool_)
+    described[trace.comms.event[trace.comms.collective >= 0]] = True
+    by_metadata = (kind == _UNNAMED) & described[kernels]
+    communicates = (kind == _COMMUNICATION) | by_metadata
+
+    copies = np.flatnonzero(events.kind == EventKind.MEMCPY)
+    is_peer = by_name(strings, events.name[copies], names.copy_engine, np.bool_)
+    cpu = np.flatnonzero(
+        (events.kind == EventKind.CPU_OP) | (events.kind == EventKind.ANNOTATION)
+    )
+    place = by_name(strings, events.name[cpu], _range_code, np.int8)
+    return Catalog(
+        kernels=kernels[communicates],
+        by_metadata=by_metadata[communicates],
+        compute=kernels[~communicates],
+        copies=copies[is_peer],
+        annotations=cpu[place == _RANGE["annotation"]],
+        records=cpu[place == _RANGE["record"]],
+        operators=cpu[place == _RANGE["operator"]],
+        spans=cpu[place == _SPAN],
+    )
+
+
+def by_name(
+    strings: tuple[str, ...], codes: I32, ask: Callable[[str], object], dtype: type[_T]
+) -> "np.ndarray[tuple[int], np.dtype[_T]]":
+    """Ask something of every distinct string and answer for each code; 0 for code -1."""
+    seen = np.zeros(len(strings) + 1, np.bool_)
+    seen[codes] = True
+    answer = np.zeros(len(strings) + 1, dtype)
+    for code in np.flatnonzero(seen[:-1]).tolist():
+        answer[code] = ask(strings[code])
+    return answer[codes]
+
+
+_COMMUNICATION, _UNNAMED = 1, 2
+_RANGE = {"annotation": 1, "record": 2, "operator": 3}
+_SPAN = 4
+
+
+def _kernel_code(name: str) -> int:
+    known = names.kernel(name)
+    if known.communicates:
+        return _COMMUNICATION
+    return _UNNAMED if known.kind == "other" else 0
+
+
+def _range_code(name: str) -> int:
+    kind = names.range_kind(name)
+    if kind == "annotation" and names.is_span(name):
+        return _SPAN
+    return _RANGE[kind] if kind is not None else 0

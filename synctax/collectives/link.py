@@ -1,0 +1,165 @@
+"""Which range of the CPU launched a kernel: from kernel to call to enclosing range."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from synctax.arrays import ABSENT, I32, I64, NS_PER_US, Bool
+from synctax.trace.model import EventKind, Events
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """Where on the CPU GPU events were launched.
+
+    Parameters
+    ----------
+    lane : (n,) int32
+        Lane of the thread, -1 where neither a call nor an operator is known.
+    time_ns : (n,) int64
+        Start of the call; of the operator where the call is missing.
+    """
+
+    lane: I32
+    time_ns: I64
+
+    @property
+    def known(self) -> Bool:
+        """Which events have an anchor."""
+        known: Bool = self.lane >= 0
+        return known
+
+
+def anchor(events: Events, rows: I64) -> Anchors:
+    """Find where GPU events were launched.
+
+    The call with the event's correlation id decides. Where it is missing, the operator
+    with the event's `External id` stands in, unless the trace writes the correlation id
+    there, as older ones do.
+
+    Parameters
+    ----------
+    events : Events
+    rows : (n,) int64
+        GPU events, as indices into `events`.
+    """
+    lane = np.full(rows.size, ABSENT, np.int32)
+    time_ns = np.full(rows.size, ABSENT, np.int64)
+    calls = np.flatnonzero(events.kind == EventKind.RUNTIME)
+    found = _find(events.correlation[calls], events.correlation[rows])
+    _adopt(events, calls, found, lane, time_ns)
+
+    external = events.external_id[rows]
+    same = external == events.correlation[rows]
+    lost = (lane < 0) & ~same
+    if lost.any() and not same[external > 0].all():
+        operators = np.flatnonzero(
+            (events.kind == EventKind.CPU_OP) | (events.kind == EventKind.ANNOTATION)
+        )
+        found = _find(events.external_id[operators], np.where(lost, external, ABSENT))
+        _adopt(events, operators, found, lane, time_ns)
+    return Anchors(lane, time_ns)
+
+
+def _adopt(events: Events, pool: I64, found: I64, lane: I32, time_ns: I64) -> None:
+    hit = found >= 0
+    lane[hit] = events.lane[pool[found[hit]]]
+    time_ns[hit] = events.start_ns[pool[found[hit]]]
+
+
+def _find(ids: I64, wanted: I64) -> I64:
+    """Index of the first of `ids` that equals each wanted id, -1 where none."""
+    keys, inverse = np.unique(wanted, return_inverse=True)
+    slot = np.minimum(np.searchsorted(keys, ids), keys.size - 1)
+    match = np.flatnonzero((keys[slot] == ids) & (ids > 0)) if keys.size else ids[:0]
+    first = np.full(keys.size, ABSENT, np.int64)
+    first[slot[match][::-1]] = match[::-1]
+    return first[inverse]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """CPU ranges of one kind, in order of lane and start.
+
+    Parameters
+    ----------
+    event : (r,) int64
+        Index into `Events`.
+    lane : (r,) int32
+    start_ns, end_ns : (r,) int64
+    """
+
+    event: I64
+    lane: I32
+    start_ns: I64
+    end_ns: I64
+
+    @classmethod
+    def of(cls, events: Events, rows: I64) -> "Ranges":
+        """Order events of `rows` by lane and start."""
+        rows = rows[np.lexsort((rows, events.lane[rows]))]
+        start = events.start_ns[rows]
+        return cls(rows, events.lane[rows], start, start + events.duration_ns[rows])
+
+    def innermost(self, anchors: Anchors) -> I64:
+        """Find the innermost range around each anchor.
+
+        Where all times are whole µs a call can seem to start up to 1 µs after its range
+        ended, since starts and durations were cut off apart.
+
+        Returns
+        -------
+        (n,) int64
+            Indices into these ranges, -1 where none.
+        """
+        found = self._around(anchors, 0)
+        if not (self.start_ns % NS_PER_US).any():
+            late = self._around(anchors, NS_PER_US)
+            found = np.where(found < 0, late, found)
+        return found
+
+    def before(self, anchors: Anchors) -> I64:
+        """Find the last range that starts no later, by lane and time.
+
+        Returns
+        -------
+        (n,) int64
+            Indices into these ranges, of the anchor's lane or, where that has none, of a
+            lower lane; -1 where no range comes before.
+        """
+        n = self.event.size
+        lane = np.concatenate([self.lane, anchors.lane])
+        time_ns = np.concatenate([self.start_ns, anchors.time_ns])
+        is_anchor = np.repeat(np.array([0, 1], np.int8), [n, anchors.lane.size])
+        order = np.lexsort((is_anchor, time_ns, lane))
+        rank = np.cumsum(is_anchor[order] == 0) - 1
+        before = np.empty(order.size, np.int64)
+        before[order] = rank
+        return before[n:]
+
+    def _around(self, anchors: Anchors, slack_ns: int) -> I64:
+        found = np.full(anchors.lane.size, ABSENT, np.int64)
+        if not self.event.size:
+            return found
+        at = self.before(anchors)
+        latest = _latest_end_so_far(self.lane, self.end_ns)
+        active = np.flatnonzero(anchors.known & (at >= 0))
+        while active.size:
+            here, time_ns = at[active], anchors.time_ns[active] - slack_ns
+            open_ = (self.lane[here] == anchors.lane[active]) & (latest[here] >= time_ns)
+            inside = open_ & (self.end_ns[here] >= time_ns)
+            found[active[inside]] = here[inside]
+            # An earlier range of the lane is still open: look at the one before.
+            active = active[open_ & ~inside]
+            at[active] -= 1
+            active = active[at[active] >= 0]
+        return found
+
+
+def _latest_end_so_far(lane: I32, end_ns: I64) -> I64:
+    """Running maximum of the ends within each lane."""
+    latest = end_ns.copy()
+    first = np.flatnonzero(np.diff(lane, prepend=lane[:1] - 1))
+    for begin, stop in zip(first, [*first[1:], lane.size], strict=True):
+        np.maximum.accumulate(latest[begin:stop], out=latest[begin:stop])
+    return latest

@@ -1,0 +1,80 @@
+"""The profiler steps of a rank, and which step a moment belongs to.
+
+A step is marked twice: `ProfilerStep#N` on the CPU (when the program ran the step) and,
+where Kineto copies annotations to the GPU, on the stream (when the step's kernels ran).
+GPU work runs behind the CPU, so the last kernels of step N lie in the CPU window of step
+N+1. What a kernel belongs to is decided by the call that launched it; only a kernel
+without such a call is placed by its own start, in the GPU's window where there is one.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from synctax.arrays import ABSENT, I64
+from synctax.trace.model import EventKind, RankTrace
+
+_STEP = re.compile(r"ProfilerStep#(\d+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Windows of steps, in order of start: `number`, `start_ns`, `end_ns` (s,) int64."""
+
+    number: I64
+    start_ns: I64
+    end_ns: I64
+
+    def __len__(self) -> int:
+        return int(self.number.size)
+
+    def at(self, time_ns: I64) -> I64:
+        """Find the step whose window holds each moment.
+
+        Parameters
+        ----------
+        time_ns : (n,) int64
+            Moments, in ns.
+
+        Returns
+        -------
+        (n,) int64
+            Step numbers, -1 outside of every window. An end belongs to the next step.
+        """
+        if not len(self):
+            return np.full(time_ns.size, ABSENT, np.int64)
+        slot = np.searchsorted(self.start_ns, time_ns, side="right") - 1
+        held = (slot >= 0) & (time_ns < self.end_ns[slot])
+        return np.where(held, self.number[slot], ABSENT)
+
+
+def cpu_steps(trace: RankTrace) -> Steps:
+    """Read the steps as the program ran them; the GPU's where the CPU has none."""
+    steps = _steps(trace, EventKind.ANNOTATION)
+    return steps if len(steps) else gpu_steps(trace)
+
+
+def gpu_steps(trace: RankTrace) -> Steps:
+    """Read the steps as the GPU ran them; empty where Kineto wrote none."""
+    return _steps(trace, EventKind.GPU_ANNOTATION)
+
+
+def _steps(trace: RankTrace, kind: EventKind) -> Steps:
+    events = trace.events
+    rows = np.flatnonzero(events.kind == kind)
+    numbers = {
+        code: int(found[1])
+        for code in np.unique(events.name[rows]).tolist()
+        if (found := _STEP.match(trace.strings[code]))
+    }
+    rows = rows[np.isin(events.name[rows], list(numbers))]
+    number = np.array([numbers[int(code)] for code in events.name[rows]], np.int64)
+    # One window a step: several threads or streams may repeat it.
+    number, owner = np.unique(number, return_inverse=True)
+    start = np.full(number.size, np.iinfo(np.int64).max)
+    end = np.full(number.size, np.iinfo(np.int64).min)
+    np.minimum.at(start, owner, events.start_ns[rows])
+    np.maximum.at(end, owner, events.start_ns[rows] + events.duration_ns[rows])
+    order = np.argsort(start, kind="stable")
+    return Steps(number[order], start[order], end[order])
