@@ -6,6 +6,7 @@ import pickle
 import signal
 import sys
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -186,8 +187,9 @@ class _Crew:
             worker.connection.close()
             if at_once:
                 worker.process.terminate()
+        deadline = time.monotonic() + STOP_GRACE_S
         for worker in self.workers:
-            worker.process.join(STOP_GRACE_S)
+            worker.process.join(max(0.0, deadline - time.monotonic()))
             if worker.process.is_alive():
                 worker.process.kill()
                 worker.process.join()
