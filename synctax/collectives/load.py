@@ -141,14 +141,20 @@ def load(
         If no trace holds an event, no file tells its rank, or no file is of a rank asked
         for.
     """
-    job = survey(
-        targets,
-        manifest=manifest,
-        ranks=ranks,
-        workers=workers,
-        cache=cache,
-        on_progress=on_progress,
+    found = discover(targets, manifest=manifest)
+    return require(
+        survey(found, ranks=ranks, workers=workers, cache=cache, on_progress=on_progress)
     )
+
+
+def require(job: Job) -> Job:
+    """Return the job if its files can be compared.
+
+    Raises
+    ------
+    BadInputError, SynctaxError
+        For its problems, as `load` says.
+    """
     if job.problems:
         message = "; and ".join(problem.message for problem in job.problems)
         bad = any(problem.bad_input for problem in job.problems)
@@ -157,22 +163,26 @@ def load(
 
 
 def survey(
-    targets: Sequence[str],
+    found: Discovery,
     *,
-    manifest: str | None = None,
     ranks: Collection[int] | None = None,
     workers: int | None = None,
     cache: Cache | None = None,
     on_progress: Callable[[str, int], None] | None = None,
 ) -> Job:
-    """Do what `load` does, but list problems instead of raising them.
+    """Read and place what was discovered; problems are listed, not raised.
+
+    Parameters
+    ----------
+    found : Discovery
+    ranks, workers, cache, on_progress
+        As for `load`.
 
     Raises
     ------
     BadInputError
-        If nothing is found or no file can be read.
+        If no file can be read.
     """
-    found = discover(targets, manifest=manifest)
     results = map_files(
         partial(_read_one, cache=cache),
         [file.path for file in found.files],

@@ -1,0 +1,69 @@
+"""`synctax inspect`: which file is which rank, and what can be computed."""
+
+from pathlib import Path
+
+import click
+
+from synctax.cli.options import (
+    manifest_option,
+    output_options,
+    traces_argument,
+    workers_option,
+)
+from synctax.errors import BadInputError, SynctaxError
+from synctax.report.output import Output
+
+
+@click.command()
+@traces_argument
+@manifest_option
+@workers_option
+@output_options
+@click.pass_context
+def inspect(
+    ctx: click.Context,
+    traces: tuple[str, ...],
+    manifest: Path | None,
+    workers: int | None,
+    out: Output,
+) -> None:
+    r"""Show which file of TRACES is which rank, what is odd, and what can be computed.
+
+    TRACES are folders (searched with their subfolders), files, patterns, or a manifest.
+    Exits with 0 if the tax can be measured, 1 if not, 3 if the files are at fault.
+
+    \b
+    Example:
+      synctax inspect traces/
+    """
+    from synctax.cli.progress import reading
+    from synctax.collectives.load import survey
+    from synctax.collectives.overview import overview
+    from synctax.report.inspection import parts, result
+    from synctax.report.output import emit
+    from synctax.trace.discover import discover
+
+    found = discover(traces, manifest=None if manifest is None else str(manifest))
+    left_bytes = {file.path: file.size_bytes for file in found.files}
+    with reading(
+        total_files=len(left_bytes),
+        total_bytes=sum(left_bytes.values()),
+        verbosity=out.verbosity,
+    ) as progress:
+
+        def on_progress(path: str, n: int) -> None:
+            progress(n)
+            left_bytes[path] -= n
+            if left_bytes[path] <= 0 < left_bytes[path] + n:
+                progress.on_file()
+
+        job = survey(found, workers=workers, on_progress=on_progress)
+    seen = overview(job)
+    emit(
+        result(job, seen, {"traces": traces, "manifest": manifest}),
+        out,
+        render=lambda _result: parts(job, seen, every_file=out.verbosity > 0),
+    )
+    if any(problem.bad_input for problem in job.problems):
+        ctx.exit(BadInputError.exit_code)
+    ctx.exit(0 if seen.measurable else SynctaxError.exit_code)
