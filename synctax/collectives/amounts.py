@@ -59,9 +59,7 @@ def amounts(
         size[open_] = np.where(size[open_] < 0, told_size, size[open_])
         dtype[open_] = np.where(dtype[open_] == "", told_dtype, dtype[open_])
     named = _text(strings, name[sources.event], lambda text: names.kernel(text).dtype or "")
-    size[sources.many] = (
-        ABSENT  # one of several sends and receives is not the kernel's size
-    )
+    size[sources.many] = ABSENT  # the kernel serves more calls
     size[(size < 0) & (op == Op.BARRIER)] = 0
     return Amounts(np.where(dtype == "", named, dtype), size)
 

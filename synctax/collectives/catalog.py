@@ -97,6 +97,9 @@ def _kernel_code(name: str) -> int:
 
 def _range_code(name: str) -> int:
     kind = names.range_kind(name)
-    if kind == "annotation" and names.is_span(name):
-        return _SPAN
+    if kind == "annotation":
+        if names.operation(name) is None:  # `nccl:coalesced` describes no operation
+            return 0
+        if names.is_span(name):
+            return _SPAN
     return _RANGE[kind] if kind is not None else 0

@@ -95,7 +95,7 @@ def extract(trace: RankTrace) -> RankCollectives:
             *trace.notes,
             *member.notes,
             *_notes(does, carried.payload_bytes, found),
-            *(_unobserved(trace, found, linked) if on_gpu else ()),
+            *_unobserved(trace, found, linked),
         ),
     )
 
@@ -200,7 +200,7 @@ def _unobserved(trace: RankTrace, found: Catalog, linked: Sources) -> tuple[Note
     if engine:
         detail = "copied between GPUs by copy engines: no kernel shows when ranks met"
         notes.append(Note("copy_engine_collective", engine, detail))
-    if empty.size:
+    if empty.size and (found.kernels.size or found.compute.size):
         detail = "calls without a communication kernel in this window"
         notes.append(Note("call_without_kernel", int(empty.size), detail))
     return tuple(notes)

@@ -26,7 +26,7 @@ class Sources:
     adopted : (n,) bool
         Its sources do not enclose its launch but come before it.
     many : (n,) bool
-        It serves several sends and receives, of which the sources are one.
+        It serves several calls, of which the sources are one.
     """
 
     event: I64
@@ -45,7 +45,7 @@ def of_kernels(trace: RankTrace, found: Catalog) -> Sources:
     """Link kernels to the ranges that launched them."""
     anchors = anchor(trace.events, found.kernels)
     sources = around(trace, found, found.kernels, anchors)
-    return _adopt_grouped_sends(trace, found, sources)
+    return _adopt_grouped(trace, found, sources)
 
 
 def of_spans(trace: RankTrace, found: Catalog) -> Sources:
@@ -71,49 +71,51 @@ def _take(values: I64, index: I64) -> I64:
     return np.concatenate([values, [ABSENT]])[index]
 
 
-def _adopt_grouped_sends(trace: RankTrace, found: Catalog, sources: Sources) -> Sources:
-    """Describe kernels of `batch_isend_irecv` by the sends and receives before them.
+def _adopt_grouped(trace: RankTrace, found: Catalog, sources: Sources) -> Sources:
+    """Describe kernels that a group of calls launched at its end by the calls before them.
 
-    Their ranges end before the group's end launches the one kernel that serves them all;
-    nothing encloses that launch. They lie on its thread, after the launch before it.
+    In `batch_isend_irecv` and coalesced collectives the ranges of the calls end before the
+    group's end launches the one kernel that serves them all; nothing encloses that
+    launch. They lie on its thread, after the launch before it.
     """
     name, comms = trace.events.name, trace.comms
-    may_send = by_name(trace.strings, name[sources.event], _may_send, np.bool_)
+    does = by_name(trace.strings, name[sources.event], _nccl_op, np.int8)
     lost = np.flatnonzero(
-        may_send & sources.anchors.known & (sources.annotation < 0) & (sources.record < 0)
+        (does != 0)
+        & sources.anchors.known
+        & (sources.annotation < 0)
+        & (sources.record < 0)
     )
     if not lost.size:
         return sources
     collective = np.full(len(trace.events), ABSENT, np.int32)
     collective[comms.event] = comms.collective
-    sends = [
-        found.records[
-            by_name(trace.strings, collective[found.records], _is_send, np.bool_)
-        ],
-        found.annotations[
-            by_name(trace.strings, name[found.annotations], _is_send, np.bool_)
-        ],
-    ]
     linked = [sources.record.copy(), sources.annotation.copy()]
     many = sources.many.copy()
-    for pool, column in zip(sends, linked, strict=True):
-        column[lost], several = _preceding(trace, sources, lost, pool)
-        many[lost] |= several
+    for pool, column, told in (
+        (found.records, linked[0], collective),
+        (found.annotations, linked[1], name),
+    ):
+        op = by_name(trace.strings, told[pool], op_code, np.int8)
+        row, several = _preceding(trace, sources, lost, pool[op > 0])
+        row_op = by_name(
+            trace.strings, np.where(row >= 0, told[row], ABSENT), op_code, np.int8
+        )
+        fits = (row_op > 0) & ((does[lost] < 0) | (does[lost] == row_op))
+        column[lost] = np.where(fits, row, ABSENT)
+        many[lost] |= fits & several
     adopted = (linked[0] != sources.record) | (linked[1] != sources.annotation)
     return replace(
         sources, record=linked[0], annotation=linked[1], adopted=adopted, many=many
     )
 
 
-def _may_send(name: str) -> bool:
+def _nccl_op(name: str) -> int:
+    """Operation of an NCCL kernel, plus 1; -1 where open, 0 for kernels of others."""
     known = names.kernel(name)
-    return known.op == "send_recv" or (
-        known.op is None and known.library in ("nccl", "rccl")
-    )
-
-
-def _is_send(name: str) -> bool:
-    return names.operation(name) == "send_recv"
+    if known.library not in ("nccl", "rccl"):
+        return 0
+    return -1 if known.op is None or known.guess else Op[known.op.upper()] + 1
 
 
 def _preceding(
