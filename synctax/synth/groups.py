@@ -18,14 +18,15 @@ _TORCHTITAN = {
     "tp": ("mesh_tp", "tp"),
     "fsdp": ("mesh_fsdp", "fsdp"),
     "ep": ("mesh_ep", "ep"),
-    "dp": ("mesh_dp_replicate", "dp"),
+    "dp": ("mesh_dp", "dp"),
 }
-# Megatron shards over its data-parallel group, so that group's role is dp.
+# Megatron shards over its data-parallel group, and replicates over partial ones: both
+# have the role dp.
 _MEGATRON = {
     "tp": ("TENSOR_MODEL_PARALLEL_GROUP", "tp"),
-    "fsdp": ("DATA_PARALLEL_GROUP_WITH_CP", "dp"),
+    "fsdp": ("DATA_PARALLEL_GROUP", "dp"),
     "ep": ("EXPERT_MODEL_PARALLEL_GROUP", "ep"),
-    "dp": ("DATA_PARALLEL_GROUP", "dp"),
+    "dp": ("INTER_PARTIAL_DATA_PARALLEL_GROUP", "dp"),
 }
 
 

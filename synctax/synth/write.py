@@ -63,9 +63,8 @@ def write(
     Raises
     ------
     SynctaxError
-        If the directory is not empty and `overwrite` is false, or is a file.
-    ValueError
-        If a delay names a kernel or a step that the job does not have.
+        If the directory is not empty and `overwrite` is false, or is a file, or if a
+        delay names a kernel or a step that the job does not have.
     """
     job, program = prepare(job)
     directory = Path(directory)
@@ -100,7 +99,7 @@ def truth(job: SynthJob) -> Truth:
 
     Raises
     ------
-    ValueError
+    SynctaxError
         If a delay names a kernel or a step that the job does not have.
 
     Examples
@@ -130,7 +129,7 @@ def prepare(job: SynthJob) -> tuple[SynthJob, Program]:
 
     Raises
     ------
-    ValueError
+    SynctaxError
         If a delay names a kernel or a step that the job does not have.
     """
     if job.size_mb is not None:
@@ -138,11 +137,11 @@ def prepare(job: SynthJob) -> tuple[SynthJob, Program]:
     program = build(job)
     for delay in job.delays:
         if not 0 <= delay.kernel < len(program.compute):
-            raise ValueError(
+            raise SynctaxError(
                 f"a delay names kernel {delay.kernel}, a step has {len(program.compute)}"
             )
         if delay.step >= job.steps:
-            raise ValueError(
+            raise SynctaxError(
                 f"a delay names step {delay.step}, the job has {job.steps} steps"
             )
     return job, program

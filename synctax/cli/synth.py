@@ -1,0 +1,282 @@
+"""`synctax synth`: write the traces of a made-up job, with the true waits beside them."""
+
+import dataclasses
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import click
+
+from synctax.cli.options import Decorator, RankSet, verbosity, verbosity_options
+from synctax.synth.job import Delay, SynthJob
+from synctax.synth.truth import Truth
+from synctax.synth.write import TRUTH_FILE, write
+
+SCHEMA = "synctax.synth/1"
+MANY_RANK_STEPS = 50
+"""From here on a terminal shows progress."""
+
+_UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
+
+
+class DelayType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """One delay: `rank=2,step=1,kernel=3,ms=5`, with `side=cpu` for a late launch."""
+
+    name = "delay"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Delay:
+        """Parse the text into a delay."""
+        if isinstance(value, Delay):
+            return value
+        keys = dict(part.strip().partition("=")[::2] for part in str(value).split(","))
+        units = keys.keys() & _UNITS_US.keys()
+        needed = {"rank", "step", "kernel"}
+        if len(units) != 1 or not needed <= keys.keys() <= needed | units | {"side"}:
+            self.fail(
+                f"{value!r} is no delay like rank=2,step=1,kernel=3,ms=5 "
+                "(us, ms or s; side=gpu or side=cpu)",
+                param,
+                ctx,
+            )
+        side = keys.get("side", "gpu")
+        if side not in ("gpu", "cpu"):
+            self.fail(f"the side of a delay is gpu or cpu, not {side!r}", param, ctx)
+        unit = units.pop()
+        rank, step, kernel = (
+            int(click.INT(keys[key], param, ctx)) for key in ("rank", "step", "kernel")
+        )
+        delay_us = float(click.FLOAT(keys[unit], param, ctx)) * _UNITS_US[unit]
+        return Delay(rank, step, kernel, delay_us, "cpu" if side == "cpu" else "gpu")
+
+
+class PerRank(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """A rank and its value, `2:1`."""
+
+    name = "rank:n"
+
+    def __init__(self, number: click.ParamType) -> None:  # type: ignore[type-arg]
+        self.number = number
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, float]:
+        """Parse the text into rank and value."""
+        if isinstance(value, tuple):
+            return value
+        rank, colon, number = str(value).partition(":")
+        if not colon:
+            self.fail(f"{value!r} is no rank with a number, like 2:1", param, ctx)
+        return int(click.INT(rank, param, ctx)), self.number(number, param, ctx)
+
+
+_HELP = {
+    "tp": "Tensor-parallel ranks; 1 for none.",
+    "fsdp": "Ranks that shard parameters, on a stream beside the computation; 1 for none.",
+    "ep": "Expert-parallel ranks, blocks of the fsdp dimension; 1 for none.",
+    "dp": "Replicas, with an all-reduce at the end of each step; 1 for none.",
+    "layers": "Layers of the model.",
+    "steps": "Training steps in the window.",
+    "first_step": "Number of the first ProfilerStep.",
+    "seed": "The same options and seed give the same files.",
+    "size_mb": "Choose steps (and fewer layers if need be) for plain files of about this size.",
+    "write_ranks": "Write the files of these ranks only, such as 0-3,7.",
+    "jitter_law": "Law of the kernels' times.",
+    "jitter": "Standard deviation of a kernel's time over its mean.",
+    "xi": "Shape of the Fréchet law.",
+    "delays": "Make a rank late: rank=2,step=1,kernel=3,ms=5; the kernel runs longer, or, "
+    "with side=cpu, its launch is late. Repeatable.",
+    "tp_op": "Tensor parallelism by all-gather and reduce-scatter, or by all-reduce.",
+    "broadcast": "Begin each step with a broadcast.",
+    "coalesced": "Kernels per all-gather of fsdp, all with one Seq.",
+    "uneven": "All-to-all with unequal splits.",
+    "alpha_us": "Latency of a transfer.",
+    "bandwidth_gb_per_s": "Bus bandwidth, 10^9 bytes/s.",
+    "tp_payload_bytes": "Full buffer of a tensor-parallel collective.",
+    "fsdp_payload_bytes": "Full buffer of an fsdp collective.",
+    "ep_payload_bytes": "Full buffer of an all-to-all.",
+    "dp_payload_bytes": "Full buffer of the all-reduce over replicas.",
+    "autograd_thread": "Launch the backward pass from its own thread.",
+    "run_ahead_steps": "Steps that the CPU may be ahead; 0 synchronises after each step.",
+    "cuda_graphs": "Launch each run of compute kernels as one CUDA graph.",
+    "metadata": "Whether communication kernels say which collective they are.",
+    "seq": "Write Seq into the metadata.",
+    "comms_id": "Write Comms Id into the metadata.",
+    "distributed_info": "Write the rank and its process groups into the header.",
+    "nccl_names": "Era of the kernel names.",
+    "descriptions": "Whose group descriptions: mesh_tp, or TENSOR_MODEL_PARALLEL_GROUP.",
+    "sibling_names": "Whether the groups of one dimension share a name.",
+    "truncate_ranks": "Cut lists of more than 30 ranks, as Kineto does.",
+    "stream_step": "By how much stream ids differ from rank to rank.",
+    "hosts": "Hosts that the ranks are spread over, in blocks.",
+    "clock_offset_us": "How much each host's clock is ahead of the host's before.",
+    "clock_drift_ppm": "How much faster each host's clock runs than the host's before.",
+    "rank_clock_offset_us": "RANK:US, the offset of one rank's clock. Repeatable.",
+    "rank_clock_drift_ppm": "RANK:PPM, the drift of one rank's clock. Repeatable.",
+    "lost_head": "RANK:N, the rank loses its first N collectives of every group. "
+    "Repeatable.",
+    "lost_tail": "RANK:N, the same at the end of the window. Repeatable.",
+    "start_skew_ms": "Ranks start at random within this time.",
+    "absolute_ts": "Times since 1970 instead of since baseTimeNanoseconds.",
+    "whole_us": "Whole microseconds, as old PyTorch.",
+    "layout": "Whose file names.",
+    "compress": "Compression of the traces.",
+    "cpu_ops_per_kernel": "Operator ranges around each launch of a kernel.",
+    "python_functions": "Python call ranges around each launch.",
+}
+_NAMES = {"delays": "--delay"}
+_TYPES: dict[str, click.ParamType] = {  # type: ignore[type-arg]
+    "delays": DelayType(),
+    "write_ranks": RankSet(),
+    "size_mb": click.FLOAT,
+    "lost_head": PerRank(click.INT),
+    "lost_tail": PerRank(click.INT),
+    "rank_clock_offset_us": PerRank(click.FLOAT),
+    "rank_clock_drift_ppm": PerRank(click.FLOAT),
+}
+_REPEATABLE = _TYPES.keys() - {"write_ranks", "size_mb"}
+
+
+def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add an option for each field of `SynthJob`; the command receives `job: SynthJob`."""
+
+    @wraps(command)
+    def with_job(*args: Any, **values: Any) -> Any:
+        fields = {name: values.pop(name) for name in _HELP}
+        return command(*args, job=_job(fields), **values)
+
+    decorated: Callable[..., Any] = with_job
+    hints = get_type_hints(SynthJob)
+    defaults = {field.name: field.default for field in dataclasses.fields(SynthJob)}
+    for name in reversed(_HELP):
+        decorated = _option(name, hints[name], defaults[name])(decorated)
+    return decorated
+
+
+def _option(name: str, hint: Any, default: Any) -> Decorator[Any]:
+    flag = _NAMES.get(name, f"--{name.replace('_', '-')}")
+    if name in _TYPES:
+        return click.option(
+            flag, name, type=_TYPES[name], multiple=name in _REPEATABLE, help=_HELP[name]
+        )
+    if hint is bool:
+        flag = f"{flag}/--no-{flag[2:]}"
+        return click.option(
+            flag, name, default=default, show_default=True, help=_HELP[name]
+        )
+    kind = click.Choice(get_args(hint)) if get_origin(hint) is Literal else hint
+    return click.option(
+        flag, name, type=kind, default=default, show_default=True, help=_HELP[name]
+    )
+
+
+def _job(fields: dict[str, Any]) -> SynthJob:
+    for name in ("lost_head", "lost_tail", "rank_clock_offset_us", "rank_clock_drift_ppm"):
+        fields[name] = dict(fields[name])
+    if fields["write_ranks"] is not None:
+        fields["write_ranks"] = tuple(sorted(fields["write_ranks"]))
+    try:
+        return SynthJob(**fields)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+_EXAMPLE = """\b
+Example:
+  synctax synth made/ --tp 4 --fsdp 2 --delay rank=2,step=1,kernel=3,ms=5
+  synctax measure made/ --group tp
+"""
+
+
+@click.command(no_args_is_help=True, epilog=_EXAMPLE)
+@click.argument(
+    "out_dir", metavar="OUT_DIR", type=click.Path(file_okay=False, path_type=Path)
+)
+@job_options
+@click.option("--force", is_flag=True, help="Write into a directory that is not empty.")
+@click.option(
+    "--format",
+    "fmt",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Form of the summary.",
+)
+@verbosity_options
+@click.pass_context
+def synth(ctx: click.Context, out_dir: Path, job: SynthJob, force: bool, fmt: str) -> None:
+    """Write the traces of a made-up training job into OUT_DIR.
+
+    All ranks are simulated in lock-step, so every wait is known: OUT_DIR/truth.json lists
+    each collective with the durations in the files, its tax and its straggler, and each
+    injected delay with the collective it reaches and how much of it is hidden.
+    """
+    from synctax.report import output
+
+    with _progress(ctx) as progress:
+        known = write(job, out_dir, overwrite=force, progress=progress)
+    output.write(_json(known) if fmt == "json" else _text(known, out_dir), None)
+
+
+def _json(known: Truth) -> bytes:
+    import orjson
+
+    envelope = {
+        "schema": SCHEMA,
+        "parameters": dataclasses.asdict(known.job),
+        "excluded": [],
+        "files": len(known.ranks),
+        "size_bytes": sum(rank.n_bytes for rank in known.ranks),
+        "events": sum(rank.n_events for rank in known.ranks),
+        "kernels": sum(rank.n_kernels for rank in known.ranks),
+        "collectives": dict(sorted(_statuses(known).items())),
+        "truth": TRUTH_FILE,
+        "rows": [dataclasses.asdict(rank) for rank in known.ranks],
+    }
+    options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
+    return orjson.dumps(envelope, option=options) + b"\n"
+
+
+def _text(known: Truth, out_dir: Path) -> bytes:
+    statuses = _statuses(known)
+    kinds = ", ".join(f"{count:,} {status}" for status, count in sorted(statuses.items()))
+    n_events = sum(rank.n_events for rank in known.ranks)
+    size_mb = sum(rank.n_bytes for rank in known.ranks) / 1e6
+    files = known.ranks[0].file
+    if len(known.ranks) > 1:
+        files += f" ... {known.ranks[-1].file}"
+    job = known.job
+    text = (
+        f"{len(known.ranks):,} of {job.world:,} ranks, {size_mb:,.1f} MB as plain JSON, "
+        f"{n_events:,} events: {files}\n"
+        f"{job.layers:,} layers, {job.steps:,} steps, {statuses.total():,} collectives "
+        f"({kinds})\n"
+        f"truth: {out_dir / TRUTH_FILE}\n"
+    )
+    return text.encode()
+
+
+def _statuses(known: Truth) -> Counter[str]:
+    return Counter(collective.status for collective in known.collectives())
+
+
+@contextmanager
+def _progress(ctx: click.Context) -> Iterator[Callable[[int, int], None] | None]:
+    """Draw a bar on stderr, on a terminal and for work that takes a while."""
+    if verbosity(ctx) < 0 or not sys.stderr.isatty():
+        yield None
+        return
+    bar = click.progressbar(length=1, label="writing", file=sys.stderr)
+    with bar:
+
+        def show(done: int, total: int) -> None:
+            if total >= MANY_RANK_STEPS:
+                bar.length = total
+                bar.update(done - bar.pos)
+
+        yield show
