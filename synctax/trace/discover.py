@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 
 from synctax.errors import BadInputError
 from synctax.trace.filenames import bare_ranks, read_name
-from synctax.trace.sniff import NotATraceError, sniff
+from synctax.trace.sniff import Format, sniff
 
 MANIFEST_COLUMNS = ("file", "rank", "host")
 
@@ -298,10 +298,13 @@ def _why_not(found: _Found) -> Skipped | None:
     if _ARCHIVE.search(found.path):
         return Skipped(found.path, "is an archive", "unpack it and give the folder")
     try:
-        sniff(found.path)
-    except NotATraceError as error:
-        return Skipped(found.path, str(error))
-    return None
+        kind = sniff(found.path)
+    except BadInputError:
+        return None  # reading it will fail too, and be told as a trace that is broken
+    if kind.is_trace or kind.format is Format.EMPTY:
+        return None
+    reason, _, remedy = kind.sentence.removeprefix("it ").partition(": ")
+    return Skipped(found.path, reason, remedy)
 
 
 def _trace_file(found: _Found) -> TraceFile:
