@@ -22,7 +22,7 @@ import click
 from synctax.errors import SynctaxError
 
 COMMANDS = {
-    "inspect": "Show which file is which rank, and what can be computed.",
+    "inspect": "Show which file is which rank, what is odd, what can be computed.",
     "measure": "Measure how long ranks wait for each other at collectives.",
     "synth": "Write traces of a made-up job, with the true waits beside them.",
 }
@@ -185,8 +185,19 @@ def _show_version(ctx: click.Context, _option: click.Parameter, value: bool) -> 
         ctx.exit()
 
 
+_EPILOG = """\b
+Example:
+  synctax measure traces/
+
+\b
+Exit codes: 0 done, 1 cannot be served, 2 wrong usage, 3 bad input,
+4 a limit that you set was exceeded.
+"""
+
+
 @click.group(
     name="synctax",
+    epilog=_EPILOG,
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 92},
 )
@@ -199,16 +210,8 @@ def _show_version(ctx: click.Context, _option: click.Parameter, value: bool) -> 
     help="Show the version and exit.",
 )
 def main() -> None:
-    r"""Measure how long GPUs wait for each other in a distributed training job.
+    """Measure how long GPUs wait for each other in a distributed training job.
 
     Reads the PyTorch profiler traces of all ranks. Results go to stdout; progress and
     notes go to stderr.
-
-    \b
-    Example:
-      synctax measure traces/
-
-    \b
-    Exit codes: 0 done, 1 cannot be served, 2 wrong usage, 3 bad input, 4 a limit
-    that you set was exceeded.
     """
