@@ -54,6 +54,8 @@ class LazyGroup(click.Group):
         command = getattr(importlib.import_module(f"synctax.cli.{cmd_name}"), cmd_name)
         if not isinstance(command, click.Command):
             raise TypeError(f"synctax.cli.{cmd_name}.{cmd_name} is no click command")
+        # docstrings are raw strings; click wants the control character
+        command.help = (command.help or "").replace("\\b", "\b")
         return command
 
     def resolve_command(
