@@ -1,1 +1,73 @@
-"""Measure the time that GPUs wait for each other at collectives."""
+"""Measure the time that GPUs wait for each other at collectives.
+
+>>> import synctax
+>>> job = synctax.load(["traces/"])  # doctest: +SKIP
+>>> tax = synctax.measure(job)  # doctest: +SKIP
+>>> tax.to_frame()  # doctest: +SKIP
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from synctax.collectives.load import Job, load
+    from synctax.collectives.match import match
+    from synctax.collectives.matches import Identity, Matches, Status
+    from synctax.collectives.model import Op, RankCollectives
+    from synctax.collectives.tax import Tax, measure
+    from synctax.errors import BadInputError, GateFailedError, SynctaxError
+    from synctax.synth import SynthJob
+    from synctax.trace.kineto import read_rank
+    from synctax.trace.model import RankTrace
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BadInputError": "synctax.errors",
+    "GateFailedError": "synctax.errors",
+    "Identity": "synctax.collectives.matches",
+    "Job": "synctax.collectives.load",
+    "Matches": "synctax.collectives.matches",
+    "Op": "synctax.collectives.model",
+    "RankCollectives": "synctax.collectives.model",
+    "RankTrace": "synctax.trace.model",
+    "Status": "synctax.collectives.matches",
+    "SynctaxError": "synctax.errors",
+    "SynthJob": "synctax.synth",
+    "Tax": "synctax.collectives.tax",
+    "load": "synctax.collectives.load",
+    "match": "synctax.collectives.match",
+    "measure": "synctax.collectives.tax",
+    "read_rank": "synctax.trace.kineto",
+}
+
+__all__ = [
+    "BadInputError",
+    "GateFailedError",
+    "Identity",
+    "Job",
+    "Matches",
+    "Op",
+    "RankCollectives",
+    "RankTrace",
+    "Status",
+    "SynctaxError",
+    "SynthJob",
+    "Tax",
+    "__version__",
+    "load",
+    "match",
+    "measure",
+    "read_rank",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: the command line starts fast."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'synctax' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -115,3 +115,37 @@ def _lines(done: _Done) -> Iterator[Progress]:
     yield _counting(done, changed)
     sys.stderr.write(f"read: {done.text()}\n")
     sys.stderr.flush()
+
+
+@contextmanager
+def reading_files(
+    sizes_bytes: Mapping[str, int], *, verbosity: int = 0
+) -> Iterator[Callable[[str, int], None]]:
+    """Show progress over files while the block runs.
+
+    Parameters
+    ----------
+    sizes_bytes : mapping
+        Size of each file by path.
+    verbosity : int
+        As for `reading`.
+
+    Yields
+    ------
+    callable
+        `on_progress(path, n)`: call it with the bytes read of a file since its last call.
+    """
+    left_bytes = dict(sizes_bytes)
+    with reading(
+        total_files=len(left_bytes),
+        total_bytes=sum(left_bytes.values()),
+        verbosity=verbosity,
+    ) as progress:
+
+        def on_progress(path: str, n: int) -> None:
+            progress(n)
+            before, left_bytes[path] = left_bytes[path], left_bytes[path] - n
+            if left_bytes[path] <= 0 < before:
+                progress.on_file()
+
+        yield on_progress

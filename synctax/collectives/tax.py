@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synctax.arrays import F64, I64, NS_PER_S, Bool
+from synctax.arrays import F64, I64, NS_PER_S, NS_PER_US, Bool
 from synctax.collectives.load import Job
 from synctax.collectives.match import DEFAULT_END_TOLERANCE_US, match
 from synctax.collectives.matches import Matches, Status
@@ -77,6 +77,26 @@ class Tax:
     @cached_property
     def _used_rows(self) -> Bool:
         return np.repeat(self.used, np.diff(self.matches.first))
+
+    @cached_property
+    def start_disagreement_us(self) -> tuple[float, float] | None:
+        """How far the wait told by starts differs from the one told by durations.
+
+        Latest less earliest start, against largest less smallest duration: two
+        estimates of one thing, which agree as well as the clocks and the ends do.
+
+        Returns
+        -------
+        (float, float) or None
+            Median and 90 % quantile of the absolute difference over the collectives that
+            count, in µs; None where clocks cannot be compared.
+        """
+        used = self.used & ~np.isnan(self.matches.start_spread_ns)
+        if not used.any():
+            return None
+        tax_ns = (self.waits.longest_ns - self.waits.shortest_ns)[used]
+        apart = np.abs(self.matches.start_spread_ns[used] - tax_ns) / NS_PER_US
+        return float(np.median(apart)), float(np.quantile(apart, 0.9))
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per group role and operation (`schema.MEASURE`)."""

@@ -1,0 +1,193 @@
+"""`synctax measure`: how long ranks wait for each other."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from synctax.cli.options import (
+    manifest_option,
+    output_options,
+    ranks_option,
+    steps_option,
+    traces_argument,
+    workers_option,
+    workspace_options,
+)
+from synctax.errors import GateFailedError, SynctaxError
+from synctax.report.output import Output, Result
+
+if TYPE_CHECKING:
+    from synctax.collectives.load import Job
+    from synctax.collectives.tax import Tax
+    from synctax.workspace import Workspace
+
+
+@click.command()
+@traces_argument
+@click.option("--group", metavar="ROLE", help="Only this role (tp, dp, ...) or group name.")
+@click.option("--op", metavar="OP", help="Only this operation, such as all_reduce.")
+@steps_option
+@ranks_option
+@click.option(
+    "--include-head",
+    is_flag=True,
+    help="Count the first collective of each group and window too, in which ranks "
+    "still wait for each other's profiler.",
+)
+@click.option(
+    "--end-tolerance-us",
+    type=click.FloatRange(min=0),
+    metavar="US",
+    help="How far the ends of one collective may lie apart.  [default: 200]",
+)
+@click.option("--per-collective", is_flag=True, help="A row for every collective.")
+@click.option("--per-rank", is_flag=True, help="A row for every rank.")
+@click.option(
+    "--fail-above-us",
+    type=click.FloatRange(min=0),
+    metavar="US",
+    help="Exit with 4 if a row's tax_max_us_median is above this.",
+)
+@manifest_option
+@workers_option
+@workspace_options
+@output_options
+def measure(
+    traces: tuple[str, ...],
+    group: str | None,
+    op: str | None,
+    steps: range | None,
+    ranks: frozenset[int] | None,
+    include_head: bool,
+    end_tolerance_us: float | None,
+    per_collective: bool,
+    per_rank: bool,
+    fail_above_us: float | None,
+    manifest: Path | None,
+    workers: int | None,
+    workspace: Path,
+    no_cache: bool,
+    out: Output,
+) -> None:
+    r"""Measure how long the ranks of each group wait for their slowest member.
+
+    TRACES are folders (searched with their subfolders), files, patterns, or URLs.
+
+    \b
+    Examples:
+      synctax measure traces/
+      synctax measure traces/ --group tp --per-rank
+      synctax measure traces/ --per-collective -o collectives.csv
+    """
+    if per_collective and per_rank:
+        raise click.UsageError("--per-collective and --per-rank exclude each other")
+    from synctax.collectives.match import DEFAULT_END_TOLERANCE_US
+    from synctax.collectives.tax import measure as measure_job
+    from synctax.report.output import emit, notes
+    from synctax.report.tax_view import parts
+    from synctax.workspace import Workspace
+
+    space = None if no_cache else Workspace(workspace)
+    unwritable = space.prepare() if space else None
+    job = _read(traces, manifest, ranks, workers, space, out)
+    tolerance_us = (
+        DEFAULT_END_TOLERANCE_US if end_tolerance_us is None else end_tolerance_us
+    )
+    tax = measure_job(
+        job,
+        group=group,
+        op=op,
+        steps=steps,
+        include_head=include_head,
+        end_tolerance_us=tolerance_us,
+    )
+    asked: dict[str, Any] = {
+        "group": group,
+        "op": op,
+        "steps": None if steps is None else [steps.start, steps.stop],
+        "ranks": None if ranks is None else sorted(ranks),
+        "include_head": include_head,
+        "end_tolerance_us": tolerance_us,
+    }
+    if space and not unwritable:
+        files = [row.path for row in job.files]
+        space.record_measure(
+            traces,
+            files,
+            manifest=None if manifest is None else str(manifest),
+            options=asked,
+        )
+    asked = {"traces": traces, "manifest": manifest, **asked}
+    result = _result(tax, asked, per_collective=per_collective, per_rank=per_rank)
+    whole = per_collective or per_rank
+    if result.frame.empty and not whole:
+        raise SynctaxError(_nothing_counts(tax))
+    notes([*([unwritable] if unwritable else []), *result.excluded], out)
+    emit(result, out, render=None if whole else lambda found: parts(tax, found))
+    _gate(tax, fail_above_us)
+
+
+def _read(
+    traces: tuple[str, ...],
+    manifest: Path | None,
+    ranks: frozenset[int] | None,
+    workers: int | None,
+    space: "Workspace | None",
+    out: Output,
+) -> "Job":
+    """Read the traces with a progress bar."""
+    from synctax.cli.progress import reading_files
+    from synctax.collectives.load import require, survey
+    from synctax.trace.discover import discover
+
+    found = discover(traces, manifest=None if manifest is None else str(manifest))
+    sizes = {file.path: file.size_bytes for file in found.files}
+    with reading_files(sizes, verbosity=out.verbosity) as on_progress:
+        job = survey(
+            found, ranks=ranks, workers=workers, cache=space, on_progress=on_progress
+        )
+    return require(job)
+
+
+def _result(
+    tax: "Tax", asked: dict[str, Any], *, per_collective: bool, per_rank: bool
+) -> Result:
+    from synctax.schema import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
+
+    table, frame = MEASURE, tax.to_frame
+    if per_collective:
+        table, frame = MEASURE_COLLECTIVES, tax.per_collective
+    elif per_rank:
+        table, frame = MEASURE_RANKS, tax.per_rank
+    apart = tax.start_disagreement_us
+    extra = {
+        "gpu_hours_waited": tax.gpu_hours_waited,
+        "gpu_hours_waited_exposed": tax.gpu_hours_waited_exposed,
+        "start_disagreement_us_median": apart and apart[0],
+        "start_disagreement_us_p90": apart and apart[1],
+    }
+    return Result(table, frame(), asked, tax.excluded(), extra)
+
+
+def _nothing_counts(tax: "Tax") -> str:
+    """Say why no collective entered the summary."""
+    reasons = [f"{note.count} {note.detail}" for note in tax.excluded()[:4]]
+    return (
+        f"none of {int(tax.shown.sum())} collectives can be measured "
+        f"({'; '.join(reasons)}); `synctax inspect` says what the traces hold, "
+        "--per-collective lists each with its reason"
+    )
+
+
+def _gate(tax: "Tax", fail_above_us: float | None) -> None:
+    if fail_above_us is None:
+        return
+    frame = tax.to_frame()
+    above = frame[frame["tax_max_us_median"] > fail_above_us]
+    if len(above):
+        worst = ", ".join(
+            f"{row.group} {row.op} {row.tax_max_us_median:,.1f} µs"
+            for row in above.itertuples(index=False)
+        )
+        raise GateFailedError(f"median tax above {fail_above_us:,.1f} µs: {worst}")

@@ -1,0 +1,147 @@
+"""The synchronization tax for people to read: a table, a sentence a row, a distribution."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synctax.report import tables
+from synctax.report.tables import Field, number, percent, rate_gb_per_s, size_bytes, time_us
+from synctax.report.text_plots import can_show_blocks, cdf, sparkline
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from synctax.collectives.tax import Tax
+    from synctax.report.output import Result
+
+CERTAIN = 0.001
+SIGNIFICANT = 0.05
+
+MIN_FOR_CDF = 20
+"""Fewer collectives than this draw no curve worth looking at."""
+
+
+def parts(tax: "Tax", result: "Result") -> "list[RenderableType]":
+    """Lay out the summary: the table, a sentence a row, and the CDF of the first row."""
+    records = result.frame.astype(object).to_dict("records")
+    rows = [{str(name): value for name, value in row.items()} for row in records]
+    shares = list(_shares(tax, rows))
+    shown: list[RenderableType] = [_table(rows, shares), ""]
+    shown += [_sentence(row) for row in rows]
+    shown += ["", _lost(tax)]
+    if shares and shares[0].size >= MIN_FOR_CDF:
+        blocks = can_show_blocks()
+        title = (
+            f"share of {rows[0]['group']} {rows[0]['op']} that its fastest rank waits, "
+            f"cumulated over {shares[0].size} collectives"
+        )
+        shown += ["", title, *cdf(shares[0], blocks=blocks)]
+    return shown
+
+
+def _shares(tax: "Tax", rows: list[dict[str, Any]]) -> Iterator[np.ndarray]:
+    """Shares of the fastest rank in the collectives of each row."""
+    from synctax.collectives.summary import parts as parts_of
+    from synctax.collectives.summary import shares_and_taxes
+
+    found = {(p.role, p.op.label): shares_and_taxes(tax, p.slots) for p in parts_of(tax)}
+    for row in rows:
+        yield found[row["group"], row["op"]]["share_fastest"]
+
+
+def _table(rows: list[dict[str, Any]], shares: list[np.ndarray]) -> "RenderableType":
+    blocks = can_show_blocks()
+
+    def column(name: str, show: Any = number) -> list[str]:
+        return [show(row[name]) for row in rows]
+
+    ranks = [
+        f"{row['n_groups']} × {row['n_ranks']}"
+        if row["n_groups"] > 1
+        else f"{row['n_ranks']}"
+        for row in rows
+    ]
+    drawn = [sparkline(one, low=0.0, high=1.0, bins=10, blocks=blocks) for one in shares]
+    return tables.table(
+        [
+            Field("group", column("group", str)),
+            Field("op", column("op", str)),
+            Field("ranks", ranks, right=True),
+            Field("n", column("collectives"), right=True),
+            Field(
+                "payload", column("payload_bytes_median", size_bytes), right=True, rank=3
+            ),
+            Field("transfer", column("transfer_us_median", time_us), right=True, rank=1),
+            Field("tax", column("tax_max_us_median", time_us), right=True),
+            Field("p99", column("tax_max_us_p99", time_us), right=True),
+            Field("waits", column("share_fastest_median", percent), right=True),
+            Field("0…100 %", drawn, rank=4),
+            Field("of step", column("wait_share_of_step", percent), right=True, rank=2),
+            Field(
+                "busbw", column("busbw_gb_per_s_median", rate_gb_per_s), right=True, rank=5
+            ),
+            Field("last", [_last(row) for row in rows], rank=1),
+        ]
+    )
+
+
+def _last(row: dict[str, Any]) -> str:
+    if tables.is_absent(row["straggler_rank"]):
+        return tables.ABSENT
+    return f"rank {row['straggler_rank']} {percent(row['straggler_share'])}"
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    """Say a row in words."""
+    text = (
+        f"{row['group']} {row['op']}: the fastest of {row['n_ranks']} ranks waits "
+        f"{percent(row['share_fastest_median'])} of the time"
+    )
+    if tables.is_absent(row["straggler_rank"]):
+        return f"{text}; no rank was last alone"
+    place = " on ".join(
+        str(part)
+        for part in (
+            f"rank {row['straggler_rank']}",
+            None
+            if tables.is_absent(row["straggler_gpu"])
+            else f"GPU {row['straggler_gpu']}",
+            None if tables.is_absent(row["straggler_host"]) else row["straggler_host"],
+        )
+        if part is not None
+    )
+    return (
+        f"{text}; {place} was last in {percent(row['straggler_share'])} "
+        f"({chance(row['straggler_uniform_p'])})"
+    )
+
+
+def chance(p: float | None) -> str:
+    """Say whether stragglers so uneven are chance.
+
+    Examples
+    --------
+    >>> chance(0.00001), chance(0.02), chance(0.4)
+    ('p < 0.001: not chance', 'p = 0.020: hardly chance', 'p = 0.40: may be chance')
+    """
+    if p is None or tables.is_absent(p):
+        return "too few to tell chance"
+    if p < CERTAIN:
+        return "p < 0.001: not chance"
+    return (
+        f"p = {p:.3f}: hardly chance" if p < SIGNIFICANT else f"p = {p:.2f}: may be chance"
+    )
+
+
+def _lost(tax: "Tax") -> str:
+    """Say what all waits come to."""
+    whole, exposed = tax.gpu_hours_waited, tax.gpu_hours_waited_exposed
+    share = (
+        f" ({percent(exposed / whole)} of it with nothing else to compute)" if whole else ""
+    )
+    text = f"all ranks together waited {time_us(whole * 3.6e9)} of GPU time{share}"
+    apart = tax.start_disagreement_us
+    if apart is not None:
+        text += f"; waits told by starts differ by {time_us(apart[0])} (median)"
+    return text
