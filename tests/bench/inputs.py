@@ -7,8 +7,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-SYNTH = ("--tp", "4", "--fsdp", "2", "--nccl-names", "old", "--seed", "1")
-"""Old kernel names, since HTA's straggler analysis knows no others."""
+SYNTH = (
+    *("--tp", "4", "--fsdp", "2", "--seed", "1", "--nccl-names", "old"),
+    *("--sibling-names", "distinct", "--cpu-ops-per-kernel", "6"),
+)
+"""Old kernel names, since HTA knows no others; a name for every group, since TraceLens
+takes siblings of one name for one group; as many CPU ranges as in a real trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,5 +68,5 @@ def make(name: str, root: Path) -> Input:
     command += ["--size-mb", str(wanted.size_mb)]
     if wanted.ranks == 1:
         command += ["--write-ranks", "0"]
-    subprocess.run(command, check=True)
+    subprocess.run(command, check=True, stdout=sys.stderr)
     return wanted
