@@ -144,17 +144,20 @@ class _Shift:
     clock: ClockFit
     whole: bool
     residual_ns: float
+    ends: int
 
 
 def _best_shift(a: OpSequence, b: OpSequence, scale: _Scale) -> tuple[_Shift, bool]:
     """The most probable shift, and whether another is nearly as probable."""
-    if len(a) == len(b) >= MIN_POINTS_FOR_DRIFT:
-        # Irregular spacings betray every other shift, so this one needs no rival.
-        direct = _judge(a, b, 0, scale)
-        irregular = robust_sd(np.diff(a.end_ns).astype(np.float64))
-        if direct.whole and direct.residual_ns < 0.2 * irregular:
-            return direct, False
-    shifts = [_judge(a, b, shift, scale) for shift in _shifts(a, b)]
+    irregular = robust_sd(np.diff(a.end_ns).astype(np.float64))
+    shifts = []
+    for shift in sorted(_shifts(a, b), key=abs):
+        one = _judge(a, b, shift, scale)
+        sure = one.whole and one.ends >= MIN_POINTS_FOR_DRIFT
+        if sure and one.residual_ns < 0.2 * irregular:
+            # Irregular spacings betray every other shift, so this one needs no rival.
+            return one, False
+        shifts.append(one)
     ranked = sorted(shifts, key=lambda s: (-s.score, abs(s.shift)))
     close = len(ranked) > 1 and ranked[0].score - ranked[1].score < AMBIGUOUS
     return ranked[0], close
@@ -187,7 +190,7 @@ def _judge(a: OpSequence, b: OpSequence, shift: int, scale: _Scale) -> _Shift:
     if not shared.any():
         clock = ClockFit(float(np.median(gap)), 0.0, 0.0, 0.0, 0)
         score = _prior(clock.offset_ns, scale) - clash + 0.01 * len(left)
-        return _Shift(shift, score, clock, clash == 0, np.inf)
+        return _Shift(shift, score, clock, clash == 0, np.inf, 0)
     lead, end = gap[shared].astype(np.float64), right.end_ns[shared].astype(np.float64)
     dense = _densest(lead, 2 * scale.tolerance_ns + 50e-6 * float(np.ptp(end)))
     clock = fit_clock(end[dense], lead[dense])
@@ -199,7 +202,7 @@ def _judge(a: OpSequence, b: OpSequence, shift: int, scale: _Scale) -> _Shift:
     score = max(int(near.sum()) - spent, 0) * worth - int((~near).sum()) - clash
     score += _prior(clock.offset_ns, scale)
     whole = clash == 0 and float(near.mean()) >= 0.8
-    return _Shift(shift, score, clock, whole, residual)
+    return _Shift(shift, score, clock, whole, residual, int(near.sum()))
 
 
 def _prior(offset_ns: float, scale: _Scale) -> float:

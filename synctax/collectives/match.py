@@ -59,8 +59,9 @@ def match(
 
 
 def _rows_of(table: Participations, number: int) -> I64:
+    """Rows of a group by rank, then by end: ranks leave in one order on any stream."""
     rows = np.flatnonzero(table.group == number)
-    order = np.lexsort((table.start_ns[rows], table.rank[rows]))
+    order = np.lexsort((table.end_ns[rows], table.rank[rows]))
     result: I64 = rows[order]
     return result
 
@@ -130,11 +131,12 @@ def _match_group(
         rows, slot, table, tolerance_ns=tolerance_ns, one_host=one_host
     )
     start = table.start_ns[rows] - lags_ns(rows, table, clocks)
-    slot = _in_order_of_time(slot, start, count)
-    order = np.lexsort((table.rank[rows], slot))
-    rows, slot, start, identity = rows[order], slot[order], start[order], identity[order]
-    op, valid = operations(rows, slot, table, count)
     end = start + table.duration_ns[rows]
+    slot = _in_order_of_time(slot, end, count)
+    order = np.lexsort((table.rank[rows], slot))
+    rows, slot, identity = rows[order], slot[order], identity[order]
+    start, end = start[order], end[order]
+    op, valid = operations(rows, slot, table, count)
     end_spread = spread_ns(slot, end, count)
     start_spread = spread_ns(slot, start, count)
     if not checked:
@@ -155,10 +157,10 @@ def _one_host(ranks: tuple[RankCollectives, ...], members: tuple[int, ...]) -> b
     return len(hosts) == 1 and "" not in hosts
 
 
-def _in_order_of_time(slot: I64, start: I64, count: int) -> I64:
-    """Number the slots anew by the latest start in each."""
+def _in_order_of_time(slot: I64, end: I64, count: int) -> I64:
+    """Number the slots anew by the latest end in each."""
     latest = np.full(count, np.iinfo(np.int64).min)
-    np.maximum.at(latest, slot, start)
+    np.maximum.at(latest, slot, end)
     place = np.empty(count, np.int64)
     place[np.lexsort((np.arange(count), latest))] = np.arange(count)
     result: I64 = place[slot]

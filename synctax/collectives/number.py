@@ -24,7 +24,7 @@ def number(
     Parameters
     ----------
     rows : (n,) int64
-        The group's participations, by rank, then by start.
+        The group's participations, by rank, then by end.
     table : Participations
         The table they are rows of.
     group : JobGroup

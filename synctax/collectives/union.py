@@ -52,7 +52,7 @@ def union_by_order(
     Parameters
     ----------
     rows : (n,) int64
-        Participations of one group, of several ranks, in order of start on each rank.
+        Participations of one group, of several ranks, in order of end on each rank.
     table : Participations
         The table they are rows of.
     tolerance_ns, offset_scale_ns : float
@@ -158,7 +158,7 @@ def union_by_key(
     Parameters
     ----------
     rows : (n,) int64
-        Participations of one group, of several ranks, in order of start on each rank.
+        Participations of one group, of several ranks, in order of end on each rank.
     key : (n,) int64
         Their identity; the same on all ranks, shared by coalesced operations.
     table : Participations
