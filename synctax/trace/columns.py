@@ -1,0 +1,109 @@
+"""Columns that grow chunk by chunk, and the dictionary of their strings."""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from synctax.arrays import ABSENT, I64
+
+
+class Codes(dict[str, int]):
+    """Numbers strings 0, 1, ... in order of first appearance."""
+
+    def __missing__(self, text: str) -> int:
+        code = self[text] = len(self)
+        return code
+
+    def code(self, texts: Iterable[str]) -> list[int]:
+        """Code of each text."""
+        return list(map(self.__getitem__, texts))
+
+
+class Columns:
+    """Arrays of equal length under names, appended to in pieces.
+
+    Pieces are joined once, column by column, each column's pieces being dropped before
+    the next is joined: the peak is the data and one column.
+    """
+
+    def __init__(self, **dtypes: Any) -> None:
+        self._dtypes = {name: np.dtype(dtype) for name, dtype in dtypes.items()}
+        self._pieces: dict[str, list[np.ndarray[Any, Any]]] = {n: [] for n in dtypes}
+        self.size = 0
+
+    def append(self, **columns: Any) -> None:
+        """Append one piece to every column; narrower types are converted."""
+        for name, dtype in self._dtypes.items():
+            self._pieces[name].append(np.asarray(columns[name], dtype))
+        self.size += len(next(iter(columns.values())))
+
+    def peek(self, name: str) -> Any:
+        """Return the median of the first piece, None where there is none."""
+        pieces = self._pieces[name]
+        return np.median(pieces[0]) if pieces else None
+
+    def take(self, name: str) -> Any:
+        """Join a column and forget its pieces."""
+        pieces = self._pieces.pop(name)
+        return np.concatenate([np.zeros(0, self._dtypes[name]), *pieces])
+
+
+def integers(
+    values: Sequence[Any], on_oversized: Callable[[int], None] | None = None
+) -> I64:
+    """Convert numbers, or texts of numbers, to int64; `ABSENT` for anything else.
+
+    Integers beyond int64 and what is no number become `ABSENT`; floats are truncated.
+    `on_oversized` is told how many did not fit.
+
+    Examples
+    --------
+    >>> integers([7, "0x10", None, 2**70])
+    array([ 7, 16, -1, -1])
+    """
+    if set(map(type, values)) <= {int}:
+        with suppress(OverflowError):  # where one does not fit, each is looked at
+            return np.fromiter(values, np.int64, len(values))
+    numbers = [whole(value) for value in values]
+    oversized = sum(number is not None and not _fits(number) for number in numbers)
+    if oversized and on_oversized:
+        on_oversized(oversized)
+    return np.array([ABSENT if n is None or not _fits(n) else n for n in numbers], np.int64)
+
+
+def _fits(number: int) -> bool:
+    return -(2**63) <= number < 2**63
+
+
+def integer(value: Any) -> int:
+    """Convert one number, or text of a number, to an int64; `ABSENT` for anything else."""
+    number = whole(value)
+    return number if number is not None and _fits(number) else ABSENT
+
+
+def whole(value: Any) -> int | None:
+    """Convert one number, or text of a number (decimal or 0x), to an int of any size."""
+    if isinstance(value, str):
+        return _whole_text(value.strip())
+    if isinstance(value, float):
+        return int(value) if np.isfinite(value) else None
+    return int(value) if isinstance(value, int) else None
+
+
+_MAX_TEXT = 80
+
+
+def _whole_text(text: str) -> int | None:
+    digits = text.removeprefix("-")
+    if len(digits) > _MAX_TEXT:
+        return None
+    if digits.isdecimal() and digits.isascii():
+        return int(text)
+    if digits.lower().startswith("0x"):
+        try:
+            return int(text, 16)
+        except ValueError:
+            return None
+    return None

@@ -1,0 +1,405 @@
+"""Turn decoded Kineto events into columns, chunk by chunk."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+
+from synctax.arrays import ABSENT, I8, I32, I64, Bool
+from synctax.trace.columns import Codes, Columns, integer, integers, whole
+from synctax.trace.kineto_keys import (
+    CATEGORIES,
+    COMMUNICATION,
+    NO_ARGS,
+    PHASES,
+    SKIPPED,
+    Args,
+    Event,
+)
+from synctax.trace.model import EventKind
+from synctax.trace.tally import Tally
+from synctax.trace.times import TimeStatus, parse_us
+
+COMM_TEXTS = (
+    "collective", "dtype", "group_name", "group_description", "group_ranks", "in_split",
+    "out_split",
+)  # fmt: skip
+COMM_JSON = ("input_dims", "input_type")
+COMM_NUMBERS = (
+    "in_elements", "out_elements", "group_size", "seq", "src", "dst", "rank_start",
+    "rank_stride",
+)  # fmt: skip
+WAITS = ("wait_stream", "wait_correlation", "wait_event_id")
+
+_METADATA, _MARK, _SKIP = -1, -2, -3
+_START_MARK, _END_MARK = "Iteration Start", "Record Window End"
+_ON_DEVICE = (
+    EventKind.GPU_ANNOTATION, EventKind.KERNEL, EventKind.MEMCPY, EventKind.MEMSET,
+    EventKind.SYNC, EventKind.CUDA_EVENT,
+)  # fmt: skip
+_HANDLES = 2**30
+"""Streams that are pointers are numbered from here: they do not fit into int32."""
+_NO_STREAM = 2**32 - 1
+_LABEL = re.compile(r"thread -?\d+ \((.*)\)", re.DOTALL)
+
+
+class Collector:
+    """The columns of one file, in order of the file, and what was left out.
+
+    Events whose times cannot be read are dropped and counted here; what looks wrong only
+    beside the rest of the window is left for the end.
+    """
+
+    def __init__(self, tally: Tally) -> None:
+        self.events = Columns(
+            kind=np.int8, name=np.int32, start_ns=np.int64, duration_ns=np.int64,
+            lane=np.int32, device=np.int32, stream=np.int32, correlation=np.int64,
+            external_id=np.int64,
+        )  # fmt: skip
+        self.kernels = Columns(event=np.int64, geometry=np.int32, graph_node=np.int64)
+        self.syncs = Columns(event=np.int64, **dict.fromkeys(WAITS, np.int64))
+        self.comms = Columns(
+            event=np.int64,
+            **dict.fromkeys(COMM_TEXTS + COMM_JSON, np.int32),
+            **dict.fromkeys(COMM_NUMBERS, np.int64),
+            comms_id=np.uint64,
+        )
+        self.strings = Codes()
+        self.lanes = _Lanes()
+        self.labels: dict[int, str] = {}
+        self.start_marks_ns: list[int] = []
+        self.end_marks_ns: list[int] = []
+        self._tally = tally
+        self._classes = _Classes()
+        self._geometry = _Geometry(self.strings)
+        self._communicates = _Communicates()
+        self._handles: dict[int | str, int] = {}
+        self._seen = 0
+
+    def add(self, events: Sequence[Event]) -> None:
+        """Append decoded events."""
+        classes = self._classes
+        which = [classes[event.ph, event.cat] for event in events]
+        for number, count in Counter(which).items():
+            classes.count[number] += count
+        kinds = classes.kind
+        kept = [event for event, c in zip(events, which, strict=True) if kinds[c] >= 0]
+        if classes.special.intersection(which):
+            self._add_special(
+                e for e, c in zip(events, which, strict=True) if c in classes.special
+            )
+        if kept:
+            kind = np.array([kinds[c] for c in which if kinds[c] >= 0], np.int8)
+            self._add_kept(kept, kind)
+        self._seen += len(events)
+
+    def skipped(self) -> Iterable[tuple[str, str, int]]:
+        """What was skipped: reason, category, count."""
+        found: Counter[tuple[str, str]] = Counter()
+        for (phase, category), number in self._classes.items():
+            if self._classes.kind[number] in (_SKIP, _MARK):
+                found[_skip_reason(phase, category)] += self._classes.count[number]
+        return ((reason, name, count) for (reason, name), count in sorted(found.items()))
+
+    def _add_kept(self, events: list[Event], kind: I8) -> None:
+        start_ns, start_status = parse_us([event.ts for event in events])
+        duration_ns, duration_status = parse_us([event.dur for event in events])
+        bad = (start_status != 0) | (duration_status != 0) | (duration_ns < 0)
+        if bad.any():
+            for at in np.flatnonzero(bad).tolist():
+                reason = _time_reason(
+                    TimeStatus(start_status[at]),
+                    TimeStatus(duration_status[at]),
+                    int(duration_ns[at]),
+                )
+                self._tally.add(reason, where=_named(events[at], start_ns[at]))
+            keep = np.flatnonzero(~bad)
+            events = [events[at] for at in keep.tolist()]
+            kind, start_ns, duration_ns = kind[keep], start_ns[keep], duration_ns[keep]
+        if not events:
+            return
+        args = [event.args or NO_ARGS for event in events]
+        name = self._codes([event.name or "" for event in events])
+        first = self.events.size
+        device, stream = self._places(events, args, kind)
+        self.events.append(
+            kind=kind,
+            name=name,
+            start_ns=start_ns,
+            duration_ns=duration_ns,
+            lane=[self.lanes[event.pid, event.tid] for event in events],
+            device=device,
+            stream=stream,
+            correlation=self._integers([a.correlation for a in args]),
+            external_id=self._external_ids(args),
+        )
+        self._add_kernels(args, kind, first)
+        self._add_syncs(args, kind, first)
+        self._add_comms(args, self._comm_rows(args, kind, name), first)
+
+    def _external_ids(self, args: list[Args]) -> I64:
+        ids = self._integers([a.external_id for a in args])
+        absent = np.flatnonzero(ids == ABSENT)
+        if absent.size:
+            ids[absent] = self._integers([args[i].external_id_old for i in absent.tolist()])
+        return ids
+
+    def _places(self, events: list[Event], args: list[Args], kind: I8) -> tuple[I32, I32]:
+        """Device and stream of what has them; older traces name them pid and tid only."""
+        device = np.full(kind.size, ABSENT, np.int32)
+        stream = np.full(kind.size, ABSENT, np.int32)
+        at = np.flatnonzero(np.isin(kind, _ON_DEVICE))
+        rows = at.tolist()
+        device[at] = [
+            self._place(events[i].pid if (d := args[i].device) is None else d) for i in rows
+        ]
+        stream[at] = [
+            self._place(events[i].tid if (s := args[i].stream) is None else s) for i in rows
+        ]
+        return device, stream
+
+    def _place(self, value: Any) -> int:
+        if type(value) is int and -1 <= value < _HANDLES:
+            return value
+        number = whole(value)
+        if number is None and not isinstance(value, str):
+            return ABSENT
+        if number is not None and (number < 0 or number == _NO_STREAM):
+            return ABSENT
+        if number is not None and number < _HANDLES:
+            return number
+        key = value if number is None else number
+        return self._handles.setdefault(key, _HANDLES + len(self._handles))
+
+    def _add_kernels(self, args: list[Args], kind: I8, first: int) -> None:
+        rows = [
+            i
+            for i in np.flatnonzero(kind == EventKind.KERNEL).tolist()
+            if memoryview(args[i].grid)
+            or memoryview(args[i].block)
+            or args[i].graph_node != ABSENT
+        ]
+        if rows:
+            self.kernels.append(
+                event=first + np.array(rows),
+                geometry=[
+                    self._geometry[bytes(args[i].grid), bytes(args[i].block)] for i in rows
+                ],
+                graph_node=self._integers([args[i].graph_node for i in rows]),
+            )
+
+    def _add_syncs(self, args: list[Args], kind: I8, first: int) -> None:
+        at = np.flatnonzero(kind == EventKind.SYNC)
+        if at.size:
+            rows = [args[i] for i in at.tolist()]
+            self.syncs.append(
+                event=first + at,
+                **{key: self._integers([getattr(a, key) for a in rows]) for key in WAITS},
+            )
+
+    def _comm_rows(self, args: list[Args], kind: I8, name: I32) -> list[int]:
+        ranges = (kind == EventKind.CPU_OP) | (kind == EventKind.ANNOTATION)
+        told: Bool = self._communicates.of(name, self.strings) & ranges
+        for i in np.flatnonzero(kind == EventKind.KERNEL).tolist():
+            told[i] = _has_metadata(args[i])
+        return np.flatnonzero(told).tolist()
+
+    def _add_comms(self, args: list[Args], rows: list[int], first: int) -> None:
+        if not rows:
+            return
+        told = [args[i] for i in rows]
+        columns: dict[str, Any] = {"event": first + np.array(rows)}
+        for key in COMM_TEXTS:
+            columns[key] = self._texts(getattr(a, key) for a in told)
+        for key in COMM_JSON:
+            columns[key] = self._texts(
+                bytes(getattr(a, key)).decode("utf-8", "replace") or None for a in told
+            )
+        for key in COMM_NUMBERS:
+            columns[key] = self._integers([getattr(a, key) for a in told])
+        columns["comms_id"] = np.array(
+            [self._comms_id(a.comms_id) for a in told], np.uint64
+        )
+        self.comms.append(**columns)
+
+    def _comms_id(self, value: Any) -> int:
+        number = whole(value)
+        if number is None:
+            return 0
+        if not -(2**63) <= number < 2**64:
+            self._oversized(1)
+            return 0
+        return number % 2**64  # written by a signed printer it may be negative
+
+    def _texts(self, values: Iterable[Any]) -> list[int]:
+        return [ABSENT if v is None else self.strings[_text(v)] for v in values]
+
+    def _codes(self, texts: list[str]) -> I32:
+        return np.array(self.strings.code(texts), np.int32)
+
+    def _integers(self, values: Sequence[Any]) -> I64:
+        return integers(values, self._oversized)
+
+    def _oversized(self, count: int) -> None:
+        self._tally.add("integer_out_of_range", count=count)
+
+    def _add_special(self, events: Iterable[Event]) -> None:
+        for event in events:
+            if event.ph == "M":
+                if event.name == "thread_name" and event.args:
+                    lane = self.lanes[event.pid, event.tid]
+                    self.labels[lane] = _label(event.args.name)
+            elif event.name:
+                self._add_mark(event)
+
+    def _add_mark(self, event: Event) -> None:
+        marks = {_START_MARK: self.start_marks_ns, _END_MARK: self.end_marks_ns}
+        for name, known in marks.items():
+            if event.name and event.name.startswith(name):
+                ns, status = parse_us([event.ts])
+                if status[0] == TimeStatus.OK and ns[0] > 0:
+                    known.append(int(ns[0]))
+
+
+class _Classes(dict[tuple[str, str | None], int]):
+    """Numbers the pairs of phase and category; knows what is done with each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind: list[int] = []
+        self.count: list[int] = []
+        self.special: set[int] = set()
+
+    def __missing__(self, key: tuple[str, str | None]) -> int:
+        number = self[key] = len(self)
+        phase, category = key
+        kind = _SKIP
+        if phase == "X":
+            kind = CATEGORIES.get(category or "", _SKIP)
+        elif phase == "M":
+            kind = _METADATA
+        elif PHASES.get(phase) == "instant":
+            kind = _MARK
+        if kind in (_METADATA, _MARK):
+            self.special.add(number)
+        self.kind.append(int(kind))
+        self.count.append(0)
+        return number
+
+
+def _skip_reason(phase: str, category: str | None) -> tuple[str, str]:
+    if phase != "X":
+        kind = PHASES.get(phase)
+        named = category or (kind or (f"ph {phase!r}" if phase else "no ph"))
+        return ("skipped_category" if kind else "unknown_category"), named
+    if category in SKIPPED:
+        return "skipped_category", category or ""
+    return "unknown_category", category or "no category"
+
+
+class _Lanes(dict[tuple[Any, Any], int]):
+    """Numbers the pairs of process and thread; texts get numbers below -1."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: dict[tuple[int, int], int] = {}
+        self._names: dict[str, int] = {}
+
+    def __missing__(self, key: tuple[Any, Any]) -> int:
+        place = self._number(key[0]), self._number(key[1])
+        lane = self[key] = self.places.setdefault(place, len(self.places))
+        return lane
+
+    def _number(self, value: Any) -> int:
+        if isinstance(value, str) and whole(value) is None:
+            return self._names.setdefault(value, -2 - len(self._names))
+        return integer(value)
+
+
+class _Geometry(dict[tuple[bytes, bytes], int]):
+    """Codes of launch geometries by the text of grid and block."""
+
+    def __init__(self, strings: Codes) -> None:
+        super().__init__()
+        self._strings = strings
+
+    def __missing__(self, key: tuple[bytes, bytes]) -> int:
+        code = ABSENT
+        if any(key):
+            code = self._strings["/".join(map(_sizes, key))]
+        self[key] = code
+        return code
+
+
+def _sizes(text: bytes) -> str:
+    try:
+        sizes = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text.decode("utf-8", "replace")
+    return "x".join(map(str, sizes)) if isinstance(sizes, list) else str(sizes)
+
+
+class _Communicates:
+    """Which names tell of communication, by code; grows with the dictionary."""
+
+    def __init__(self) -> None:
+        self._known = np.zeros(0, np.bool_)
+
+    def of(self, codes: I32, strings: Codes) -> Bool:
+        missing = len(strings) - self._known.size
+        if missing:
+            fresh = list(strings)[-missing:]
+            told = [COMMUNICATION.match(text) is not None for text in fresh]
+            self._known = np.concatenate([self._known, np.array(told, np.bool_)])
+        found: Bool = self._known[codes]
+        return found
+
+
+def _has_metadata(args: Args) -> bool:
+    return not (
+        args.collective is None
+        and args.group_name is None
+        and args.group_ranks is None
+        and args.group_size is None
+        and args.seq is None
+        and args.comms_id is None
+        and args.in_elements is None
+    )
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return orjson.dumps(value).decode().replace(",", ", ")
+
+
+def _label(value: Any) -> str:
+    text = value.strip() if isinstance(value, str) else ""
+    thread = _LABEL.fullmatch(text)
+    return thread[1] if thread else text
+
+
+def _named(event: Event, start_ns: int) -> Callable[[], str]:
+    return lambda: f"{event.cat} {event.name or ''!r:.80} at {int(start_ns) / 1000:,.3f} µs"
+
+
+def _time_reason(start: TimeStatus, duration: TimeStatus, duration_ns: int) -> str:
+    if start is TimeStatus.OUT_OF_RANGE:
+        return "start_outside_window"
+    if start is not TimeStatus.OK:
+        return f"start_{_WORDS[start]}"
+    if duration is TimeStatus.OUT_OF_RANGE:
+        return "duration_beyond_window"
+    if duration is not TimeStatus.OK:
+        return f"duration_{_WORDS[duration]}"
+    return "duration_unfinished" if duration_ns == -1000 else "duration_negative"
+
+
+_WORDS = {
+    TimeStatus.MISSING: "missing",
+    TimeStatus.NOT_FINITE: "nonfinite",
+    TimeStatus.UNREADABLE: "unreadable",
+}

@@ -1,0 +1,142 @@
+"""Close a file's columns: doubtful times out, in order of start, base time added."""
+
+from typing import Any
+
+import numpy as np
+
+from synctax.arrays import I64, Bool
+from synctax.trace.columns import Columns
+from synctax.trace.kineto_columns import (
+    COMM_JSON,
+    COMM_NUMBERS,
+    COMM_TEXTS,
+    WAITS,
+    Collector,
+)
+from synctax.trace.kineto_keys import STEP_PREFIX
+from synctax.trace.model import (
+    GPU_KINDS,
+    CommArgs,
+    EventKind,
+    Events,
+    KernelArgs,
+    Lanes,
+    SyncArgs,
+)
+from synctax.trace.tally import Tally
+from synctax.trace.times import impossible
+
+_EPOCH_NS = 10**18
+"""A start beyond is a time since 1970 (after 2001), not since a base."""
+
+
+def take_events(collector: Collector, base_ns: int, tally: Tally) -> tuple[Events, I64]:
+    """Build the event columns.
+
+    Returns
+    -------
+    Events
+    (k,) int64
+        For each collected event its row in `Events`, -1 where it was left out.
+    """
+    columns = collector.events
+    start_ns, duration_ns = columns.take("start_ns"), columns.take("duration_ns")
+    kind, name = columns.take("kind"), columns.take("name")
+    steps = _step_codes(collector)
+    kind[(kind == EventKind.CPU_OP) & np.isin(name, steps)] = EventKind.ANNOTATION
+    order = _order(
+        start_ns,
+        _possible(start_ns, duration_ns, np.isin(kind, GPU_KINDS), collector, name, tally),
+    )
+    row = np.full(start_ns.size, -1, np.int64)
+    row[order] = np.arange(order.size)
+    rest = {
+        key: columns.take(key)[order]
+        for key in ("lane", "device", "stream", "correlation", "external_id")
+    }
+    return (
+        Events(
+            kind=kind[order],
+            name=name[order],
+            start_ns=start_ns[order] + base_ns,
+            duration_ns=duration_ns[order],
+            **rest,
+        ),
+        row,
+    )
+
+
+def base_time(collector: Collector, base_ns: int, tally: Tally) -> int:
+    """Return the base time to add: none where the events hold absolute times already."""
+    first = collector.events.peek("start_ns")
+    if base_ns and first is not None and first > _EPOCH_NS:
+        tally.add(
+            "base_time_ignored",
+            "times are since 1970 already; baseTimeNanoseconds was not added",
+        )
+        return 0
+    return base_ns
+
+
+def _step_codes(collector: Collector) -> list[int]:
+    return [
+        code for text, code in collector.strings.items() if text.startswith(STEP_PREFIX)
+    ]
+
+
+def _order(start_ns: I64, keep: Bool) -> I64:
+    kept = np.flatnonzero(keep)
+    starts = start_ns[kept]
+    if np.all(starts[1:] >= starts[:-1]):
+        return kept
+    return kept[np.argsort(starts, kind="stable")]
+
+
+def _possible(
+    start_ns: I64,
+    duration_ns: I64,
+    on_gpu: Bool,
+    collector: Collector,
+    name: Any,
+    tally: Tally,
+) -> Bool:
+    keep = np.ones(start_ns.size, np.bool_)
+    texts: tuple[str, ...] = ()
+    for reason, found in impossible(start_ns, duration_ns, on_gpu).items():
+        at = np.flatnonzero(found)
+        if at.size:
+            texts = texts or tuple(collector.strings)
+            first = f"{texts[name[at[0]]]!r:.80} at {start_ns[at[0]] / 1000:,.3f} µs"
+            tally.add(reason, count=at.size, where=first.__str__)
+            keep &= ~found
+    return keep
+
+
+def take_lanes(collector: Collector) -> Lanes:
+    """Build the lanes."""
+    places = np.array(list(collector.lanes.places), np.int64).reshape(-1, 2)
+    labels = (collector.labels.get(lane, "") for lane in range(len(places)))
+    return Lanes(places[:, 0].copy(), places[:, 1].copy(), tuple(labels))
+
+
+def take_kernels(collector: Collector, row: I64) -> KernelArgs:
+    """Build the launch geometries."""
+    return KernelArgs(**_rows(collector.kernels, ("geometry", "graph_node"), row))
+
+
+def take_syncs(collector: Collector, row: I64) -> SyncArgs:
+    """Build the waits."""
+    return SyncArgs(**_rows(collector.syncs, WAITS, row))
+
+
+def take_comms(collector: Collector, row: I64) -> CommArgs:
+    """Build the metadata of communication."""
+    keys = (*COMM_TEXTS, *COMM_JSON, *COMM_NUMBERS, "comms_id")
+    return CommArgs(**_rows(collector.comms, keys, row))
+
+
+def _rows(columns: Columns, keys: tuple[str, ...], row: I64) -> dict[str, Any]:
+    event = row[columns.take("event")]
+    order = np.argsort(event, kind="stable")
+    order = order[event[order] >= 0]
+    return {"event": event[order], **{key: columns.take(key)[order] for key in keys}}

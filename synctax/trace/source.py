@@ -1,0 +1,251 @@
+"""Plain bytes of a file, whatever it is compressed with, read ahead in a thread.
+
+A compressed stream that ends early or breaks gives everything that was decompressed
+before: what a killed job left behind is still worth reading.
+"""
+
+import os
+import queue
+import threading
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import IO, Protocol, cast
+
+from synctax.errors import BadInputError, SynctaxError
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+READ_BYTES = 256 * 1024
+_FEED_BYTES = 16 * 1024
+"""Compressed bytes a step: a corrupt stream loses at most what one step held."""
+_QUEUE_BLOCKS = 4
+
+
+class _Decompressor(Protocol):
+    eof: bool
+    unused_data: bytes
+
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class Damage:
+    """What was wrong with the compressed stream, empty where nothing was."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+        self.detail = ""
+
+    def set(self, reason: str, detail: str) -> None:
+        """Keep the first fault; later ones follow from it."""
+        if not self.reason:
+            self.reason, self.detail = reason, detail
+
+
+@contextmanager
+def open_file(path: str) -> Iterator[IO[bytes]]:
+    """Open a local path or an fsspec URL for reading bytes.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be opened or read.
+    SynctaxError
+        If the path is a URL and fsspec (extra `cloud`) is not installed.
+    """
+    try:
+        with _open(path) as file:
+            yield file
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _open(path: str) -> IO[bytes]:
+    if "://" not in path:
+        return open(path, "rb", buffering=0)  # noqa: PTH123
+    try:
+        import fsspec
+    except ImportError as error:
+        raise SynctaxError(
+            f"{path}: reading URLs needs fsspec; install it with "
+            "pip install 'synctax[cloud]'"
+        ) from error
+    try:
+        return cast("IO[bytes]", fsspec.open(path, "rb").open())
+    except (ImportError, ValueError) as error:
+        raise SynctaxError(f"{path}: cannot be opened as a URL: {error}") from error
+
+
+def plain_blocks(
+    file: IO[bytes], damage: Damage, on_bytes: Callable[[int], None] | None = None
+) -> Iterator[bytes]:
+    """Yield the plain content of an open file in blocks of no particular size.
+
+    Parameters
+    ----------
+    file : binary file
+        Plain, gzip (any number of members) or zstd (any number of frames), by magic.
+    damage : Damage
+        Told of a stream that ends early, breaks or is followed by other bytes.
+    on_bytes : callable
+        Called with counts of bytes of the file itself, as they are consumed.
+    """
+    blocks = _raw_blocks(file, on_bytes)
+    first = next(blocks, b"")
+    while first and len(first) < len(ZSTD_MAGIC) and (more := next(blocks, b"")):
+        first += more
+    if first.startswith(GZIP_MAGIC):
+        yield from _decompressed(first, blocks, _gzip_member, "gzip", damage)
+    elif first.startswith(ZSTD_MAGIC):
+        yield from _decompressed(first, blocks, _zstd_frame, "zstd", damage)
+    elif first:
+        yield first
+        yield from blocks
+
+
+def _raw_blocks(file: IO[bytes], on_bytes: Callable[[int], None] | None) -> Iterator[bytes]:
+    while block := file.read(READ_BYTES):
+        if on_bytes:
+            on_bytes(len(block))
+        yield block
+
+
+def _gzip_member() -> _Decompressor:
+    from isal import isal_zlib
+
+    return cast("_Decompressor", isal_zlib.decompressobj(wbits=16 + zlib.MAX_WBITS))
+
+
+def _zstd_frame() -> _Decompressor:
+    import zstandard
+
+    return cast("_Decompressor", zstandard.ZstdDecompressor().decompressobj())
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    import zstandard
+    from isal import isal_zlib
+
+    isal_error: type[Exception] = isal_zlib.error
+    return zlib.error, isal_error, zstandard.ZstdError
+
+
+def _decompressed(
+    first: bytes,
+    blocks: Iterator[bytes],
+    start: Callable[[], _Decompressor],
+    codec: str,
+    damage: Damage,
+) -> Iterator[bytes]:
+    member, members, fresh, errors = start(), 0, True, _errors()
+    for data in _steps(first, blocks):
+        rest = data
+        while rest:
+            if fresh and members:
+                rest = rest.lstrip(b"\0")  # tapes and some writers pad with zeros
+                if not rest:
+                    break
+            try:
+                plain = member.decompress(rest)
+            except errors as error:
+                _note_error(damage, codec, error, fresh=fresh, members=members)
+                return
+            fresh = False
+            if plain:
+                yield plain
+            rest = b""
+            if member.eof:
+                rest = bytes(member.unused_data)
+                member, members, fresh = start(), members + 1, True
+    if not fresh or not members:
+        damage.set(f"{codec}_truncated", f"the {codec} stream ends early")
+
+
+def _note_error(
+    damage: Damage, codec: str, error: Exception, *, fresh: bool, members: int
+) -> None:
+    if fresh and members:
+        damage.set(f"{codec}_trailing_bytes", f"bytes after the end of the {codec} stream")
+    else:
+        damage.set(f"{codec}_damaged", f"the {codec} stream is damaged: {error}")
+
+
+def _steps(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
+    block: bytes | None = first
+    while block is not None:
+        for at in range(0, len(block), _FEED_BYTES):
+            yield block[at : at + _FEED_BYTES]
+        block = next(blocks, None)
+
+
+def read_ahead(blocks: Iterator[bytes], block_bytes: int) -> Generator[bytes, None, None]:
+    """Run `blocks` in a thread, a bounded number of blocks ahead of the consumer.
+
+    Blocks are gathered to at least `block_bytes`, so that a hand-over is rare. An
+    exception of `blocks` is raised in the consumer; a consumer that stops early stops
+    the thread.
+    """
+    handed: queue.Queue[bytes | BaseException | None] = queue.Queue(_QUEUE_BLOCKS)
+    stop = threading.Event()
+    thread = threading.Thread(
+        target=_produce, args=(blocks, block_bytes, handed, stop), daemon=True
+    )
+    thread.start()
+    try:
+        while (item := handed.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stop.set()
+        while not handed.empty():
+            handed.get()
+        thread.join()
+
+
+def _produce(
+    blocks: Iterator[bytes],
+    block_bytes: int,
+    handed: "queue.Queue[bytes | BaseException | None]",
+    stop: threading.Event,
+) -> None:
+    end: BaseException | None = None
+    try:
+        for block in _gathered(blocks, block_bytes):
+            if not _put(handed, block, stop):
+                return
+    except BaseException as error:  # noqa: BLE001 (raised again by the consumer)
+        end = error
+    _put(handed, end, stop)
+
+
+def _put(
+    handed: "queue.Queue[bytes | BaseException | None]",
+    item: bytes | BaseException | None,
+    stop: threading.Event,
+) -> bool:
+    while not stop.is_set():
+        try:
+            handed.put(item, timeout=0.1)
+        except queue.Full:
+            continue
+        return True
+    return False
+
+
+def _gathered(blocks: Iterator[bytes], block_bytes: int) -> Iterator[bytes]:
+    held: list[bytes] = []
+    size = 0
+    for block in blocks:
+        held.append(block)
+        size += len(block)
+        if size >= block_bytes:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
+
+
+def file_name(path: str | os.PathLike[str]) -> str:
+    """Return the path as text, as shown in messages."""
+    return os.fspath(path)

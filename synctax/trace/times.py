@@ -1,0 +1,167 @@
+"""Profiler times, microseconds as text, to int64 ns; and which times cannot be true.
+
+The digits are parsed, not the float: at 1.7e15 µs since the epoch a float has steps of
+a quarter of a microsecond.
+"""
+
+import re
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from enum import IntEnum
+
+import numpy as np
+
+from synctax.arrays import I8, I64, NS_PER_S, Bool
+
+LIMIT_NS = 2**61
+"""Times beyond are no times; sums of two below cannot overflow."""
+
+SLACK_NS = 3_600 * NS_PER_S
+"""A duration below an hour is never called impossible, however short the window."""
+SPAN_FACTOR = 10
+"""A duration of so many times the spread of all starts, and beyond the slack, is not."""
+FAR_NS = 24 * 3_600 * NS_PER_S
+FAR_FACTOR = 100
+"""A start so many times the spread of the middle 90 % from the median, and a day."""
+
+_NUMBER = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,6})?")
+_NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+_MAX_DIGITS = 15
+_MAX_TEXT = 400
+_DOT, _COMMA, _ZERO = b".,0"
+
+
+class TimeStatus(IntEnum):
+    """Whether a text was a time."""
+
+    OK = 0
+    MISSING = 1
+    NOT_FINITE = 2
+    UNREADABLE = 3
+    OUT_OF_RANGE = 4
+
+
+def parse_us(texts: Sequence[bytes]) -> tuple[I64, I8]:
+    """Convert microseconds as JSON text to ns, rounding half to even.
+
+    Parameters
+    ----------
+    texts : n buffers
+        JSON numbers or strings of numbers; an empty one is missing.
+
+    Returns
+    -------
+    (n,) int64
+        Nanoseconds; 0 where the status is not OK.
+    (n,) int8
+        `TimeStatus`.
+
+    Examples
+    --------
+    >>> parse_us([b"1712195495505582.988", b'"12"', b"1.5e3", b""])[0]
+    array([1712195495505582988,               12000,             1500000,
+                             0])
+    """
+    status = np.zeros(len(texts), np.int8)
+    if not texts:
+        return np.zeros(0, np.int64), status
+    ns, odd = _parse_plain(b",".join(texts) + b",", len(texts))
+    for at in odd.tolist():
+        ns[at], status[at] = _parse_one(bytes(texts[at]))
+    return ns, status
+
+
+def _parse_plain(joined: bytes, count: int) -> tuple[I64, I64]:
+    """Parse digits with at most three decimals; return what is not of this form."""
+    text = np.frombuffer(joined, np.uint8)
+    end = np.flatnonzero(text == _COMMA)
+    if end.size != count:  # a comma inside a string: nothing can be told apart
+        return np.zeros(count, np.int64), np.arange(count)
+    start = np.concatenate(([0], end[:-1] + 1))
+    dot = np.flatnonzero(text == _DOT)
+    decimals = np.zeros(count, np.int64)
+    owner = np.searchsorted(end, dot)
+    decimals[owner] = end[owner] - dot - 1
+    length = end - start
+    length[owner] -= 1
+    bad = (length < 1) | (length > _MAX_DIGITS + 3) | (decimals > 3) | (decimals == length)
+    bad |= (decimals == 0) & (text[end - 1] == _DOT)
+    strange = np.flatnonzero((text - _ZERO > 9) & (text != _COMMA) & (text != _DOT))
+    bad[np.searchsorted(end, strange)] = True
+    bad[owner[1:][owner[1:] == owner[:-1]]] = True
+    bad |= length - decimals > _MAX_DIGITS + 1
+    if bad.any():
+        parts = joined.split(b",")[:-1]
+        for at in np.flatnonzero(bad).tolist():
+            parts[at] = b"0"
+        joined = b",".join(parts) + b","
+        decimals[bad] = 3
+    digits = np.fromstring(joined[:-1].replace(b".", b"").decode(), np.int64, sep=",")
+    return digits * 10 ** (3 - decimals), np.flatnonzero(bad)
+
+
+def _parse_one(text: bytes) -> tuple[int, TimeStatus]:
+    text = text.strip().strip(b'"').strip()
+    if not text or text == b"null":
+        return 0, TimeStatus.MISSING
+    if _NOT_FINITE.fullmatch(text):
+        return 0, TimeStatus.NOT_FINITE
+    if len(text) > _MAX_TEXT or not _NUMBER.fullmatch(text):
+        return 0, TimeStatus.UNREADABLE
+    value = Decimal(text.decode())
+    if value.adjusted() > len(str(LIMIT_NS)):
+        return 0, TimeStatus.OUT_OF_RANGE
+    if value.adjusted() < -_MAX_DIGITS:
+        return 0, TimeStatus.OK
+    exact = Context(prec=len(text) + 30, rounding=ROUND_HALF_EVEN)
+    ns = int(exact.to_integral_value(exact.scaleb(value, 3)))
+    return (ns, TimeStatus.OK) if abs(ns) < LIMIT_NS else (0, TimeStatus.OUT_OF_RANGE)
+
+
+def impossible(start_ns: I64, duration_ns: I64, on_gpu: Bool) -> dict[str, Bool]:
+    """Find events whose times cannot be true, beside the rest of the window.
+
+    Parameters
+    ----------
+    start_ns, duration_ns : (n,) int64
+        As written in the trace: before a base time is added.
+    on_gpu : (n,) bool
+        Whether it ran on a GPU: there, a start and a duration of 0 mean "never filled in".
+
+    Returns
+    -------
+    dict of str to (n,) bool
+        `start_zero`, `start_outside_window` and `duration_beyond_window`; an event is
+        in one of them at most.
+    """
+    zero = _zero_starts(start_ns, duration_ns, on_gpu)
+    good = ~zero
+    far = np.zeros_like(zero)
+    if good.any():
+        low, middle, high = np.quantile(
+            start_ns[good], (0.05, 0.5, 0.95), method="nearest"
+        ).astype(np.int64)
+        allowed = max(FAR_NS, FAR_FACTOR * min(int(high - low), LIMIT_NS // FAR_FACTOR))
+        far = good & (np.abs(start_ns - middle) > allowed)
+        good &= ~far
+    long = np.zeros_like(zero)
+    if good.any():
+        span = int(start_ns[good].max() - start_ns[good].min())
+        long = good & (duration_ns > max(SLACK_NS, SPAN_FACTOR * span))
+    return {
+        "start_zero": zero,
+        "start_outside_window": far,
+        "duration_beyond_window": long,
+    }
+
+
+def _zero_starts(start_ns: I64, duration_ns: I64, on_gpu: Bool) -> Bool:
+    zero = start_ns == 0
+    unfilled = zero & on_gpu & (duration_ns == 0)
+    rest = start_ns[~zero]
+    if rest.size:
+        first, span = int(rest.min()), int(rest.max() - rest.min())
+        gap = max(NS_PER_S, SPAN_FACTOR * span)
+        unfilled |= zero & (first - duration_ns > gap)
+    found: Bool = unfilled
+    return found
