@@ -16,7 +16,7 @@ from synctax.trace.discover import Discovery, Skipped, discover, natural_key
 from synctax.trace.facts import FileFacts, facts
 from synctax.trace.kineto import read_rank
 from synctax.trace.model import Note, RankTrace
-from synctax.trace.oddities import MANIFEST_EXAMPLE, Problem, name_some, rank_text
+from synctax.trace.oddities import Problem, name_some, rank_text
 from synctax.trace.pool import map_files
 
 OnBytes = Callable[[int], None]
@@ -304,25 +304,28 @@ def _row(
 
 _REASONS = {
     "copy": "holds the same trace as another file",
-    "no rank": f"nothing tells its rank; {MANIFEST_EXAMPLE}",
+    "no rank": "neither content nor name tells its rank",
     "clash": "another file claims the same rank",
 }
 
 
 def _in_use(rows: Sequence[FileRow]) -> tuple[RankCollectives, ...]:
-    used = [row.collectives for row in rows if row.status == "used" and row.collectives]
+    # A rank without collectives has length 0, and is a rank all the same.
+    used = [r.collectives for r in rows if r.status == "used" and r.collectives is not None]
     return tuple(sorted(used, key=lambda c: (natural_key(c.window), c.rank, c.path)))
 
 
 def _load_notes(rows: Sequence[FileRow]) -> list[Note]:
     notes = []
-    for status, reason, what in (
-        ("unreadable", "file_unreadable", "cannot be read and are left out"),
-        ("empty", "file_empty", "hold no event and are left out"),
-    ):
-        paths = [row.path for row in rows if row.status == status]
-        if paths:
-            notes.append(Note(reason, len(paths), f"files that {what}: {name_some(paths)}"))
+    broken = [row for row in rows if row.status == "unreadable"]
+    if broken:
+        told = name_some(row.reason for row in broken)
+        notes.append(Note("file_unreadable", len(broken), f"left out: {told}"))
+    empty = [row.path for row in rows if row.status == "empty"]
+    if empty:
+        notes.append(
+            Note("file_empty", len(empty), f"left out, with no event: {name_some(empty)}")
+        )
     cut = [
         row.path
         for row in rows

@@ -92,7 +92,7 @@ def overview(job: Job) -> Overview:
     return Overview(
         groups=tuple(_group_rows(counts, groups)),
         notes=(*_uneven_counts(counts, groups, job.ranks), *_file_oddities(job.files)),
-        verdicts=(_measure(job, counts, groups), _identity(table, groups), *_others(job)),
+        verdicts=tuple(_verdicts(job, _measure(job, counts, groups), table, groups)),
     )
 
 
@@ -167,12 +167,18 @@ def _uneven_counts(
 
 
 def _file_oddities(files: Sequence[FileRow]) -> list[Note]:
-    used = [(f.path, f.facts, f.collectives) for f in files if f.facts and f.collectives]
+    used = [
+        (file.path, file.facts, file.collectives)
+        for file in files
+        if file.facts is not None and file.collectives is not None and file.facts.events
+    ]
     notes = []
     for reason, is_so, text in _ODDITIES:
         paths = [path for path, facts, own in used if is_so(facts, own)]
         if paths:
-            which = "every file" if len(paths) == len(files) else name_some(paths)
+            which = name_some(paths)
+            if len(paths) == len(files):
+                which = "every file" if len(files) > 1 else "the file"
             notes.append(Note(reason, len(paths), f"{which}: {text}"))
     return notes
 
@@ -187,7 +193,7 @@ def _named(own: RankCollectives, *marks: str) -> bool:
 
 def _library(own: RankCollectives) -> bool:
     used = [own.strings[code] for code in np.unique(own.kernel[own.kernel >= 0])]
-    return any(names.kernel(name).library not in ("", "nccl") for name in used)
+    return any(names.kernel(name).library not in ("", "nccl", "rccl") for name in used)
 
 
 _ODDITIES: tuple[tuple[str, Test, str], ...] = (
@@ -245,6 +251,15 @@ _ODDITIES: tuple[tuple[str, Test, str], ...] = (
 
 
 # ------------------------------------------------------------------ verdicts
+
+
+def _verdicts(
+    job: Job, measure: Verdict, table: Participations, groups: Sequence[JobGroup]
+) -> list[Verdict]:
+    verdicts = [measure]
+    if measure.answer == "yes":
+        verdicts += [_identity(table, groups), _clocks(job)]
+    return [*verdicts, _attribute(job.facts)] if job.facts else verdicts
 
 
 def _measure(job: Job, counts: Counts, groups: Sequence[JobGroup]) -> Verdict:
@@ -315,19 +330,15 @@ def _identity(table: Participations, groups: Sequence[JobGroup]) -> Verdict:
     return Verdict("matching", "", told)
 
 
-def _others(job: Job) -> list[Verdict]:
+def _clocks(job: Job) -> Verdict:
     hosts = {rank.host for rank in job.ranks}
-    known = sorted(hosts - {""})
     if "" in hosts:
         text = "hosts unknown: clocks are aligned from the ends of collectives"
-    elif len(known) == 1:
-        text = f"one host ({known[0]}): starts can be compared directly"
+    elif len(hosts) == 1:
+        text = f"one host ({hosts.pop()}): starts can be compared directly"
     else:
-        text = f"{len(known)} hosts: clocks are aligned from the ends of collectives"
-    return [
-        *([Verdict("clocks", "", text)] if hosts else []),
-        *([_attribute(job.facts)] if job.facts else []),
-    ]
+        text = f"{len(hosts)} hosts: clocks are aligned from the ends of collectives"
+    return Verdict("clocks", "", text)
 
 
 def _attribute(facts: Sequence[FileFacts]) -> Verdict:

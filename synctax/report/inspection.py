@@ -1,5 +1,6 @@
 """What `inspect` prints: files, groups, notes, and what can be computed."""
 
+import re
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -7,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from synctax.arrays import NS_PER_US
 from synctax.collectives.load import FileRow, Job
 from synctax.collectives.overview import GroupRow, Overview, Verdict
-from synctax.report.output import Result
+from synctax.report.output import Result, note_text
 from synctax.report.tables import ABSENT, Field, number, size_bytes, table, time_us
 from synctax.schema import INSPECT_FILES, INSPECT_GROUPS
-from synctax.trace.model import EventKind
+from synctax.trace.model import EventKind, Note
 from synctax.trace.oddities import rank_text
 
 if TYPE_CHECKING:
@@ -68,12 +69,16 @@ def parts(job: Job, seen: Overview, *, every_file: bool = False) -> "list[Render
     every_file : bool
         List every file, however many are alike.
     """
-    return [
-        *_files(job, every_file=every_file),
-        *_groups(seen.groups),
+    folder = _common_folder([file.path for file in job.files])
+    lines = [
         *_skipped(job, every_file=every_file),
         *_notes(job, seen),
         *_verdicts(seen.verdicts),
+    ]
+    return [
+        *_files(job, folder, every_file=every_file),
+        *_groups(seen.groups),
+        *(line.replace(folder, "") if folder else line for line in lines),
     ]
 
 
@@ -122,41 +127,100 @@ def _group_row(row: GroupRow) -> Row:
 # ------------------------------------------------------------------ files
 
 
-def _files(job: Job, *, every_file: bool) -> "list[RenderableType]":
+def _files(job: Job, folder: str, *, every_file: bool) -> "list[RenderableType]":
     rows = file_rows(job)
-    prefix = _common_folder([row["file"] for row in rows])
     shown, hidden = (rows, 0) if every_file else _few(rows)
-    total = sum(row["size_bytes"] for row in rows)
-    head = f"{_count(len(rows), 'trace')}, {size_bytes(total)}"
-    if prefix:
-        head += f", in {prefix}"
-    if job.world_size:
-        head += f"; a job of {_count(job.world_size, 'rank')}"
+    head = f"{_count(len(rows), 'trace')}, {size_bytes(sum(r['size_bytes'] for r in rows))}"
+    head += f", in {folder}" if folder else ""
+    head += f"; a job of {_count(job.world_size, 'rank')}" if job.world_size else ""
+    names = [row["file"][len(folder) :] for row in shown]
     fields = [
-        Field("file", [row["file"][len(prefix) :] for row in shown], right=False),
+        Field("file", names if every_file else shortened(names), right=False),
         Field("rank", [_cell(row["rank"]) for row in shown]),
-        Field("from", [_cell(row["rank_source"]) for row in shown], right=False, rank=1),
-        Field("host", [_cell(row["host"]) for row in shown], right=False, rank=5),
-        Field("gpu", [_cell(row["gpu"]) for row in shown], right=False, rank=2),
-        Field("window", [_cell(row["window"]) for row in shown], right=False, rank=1),
-        Field("steps", [_cell(row["steps"]) for row in shown], rank=3),
-        Field("span", [time_us(row["span_us"]) for row in shown], rank=6),
-        Field("streams", [_cell(row["streams"]) for row in shown], rank=4),
-        Field("groups", [_cell(row["groups"]) for row in shown], rank=4),
-        Field("comm kernels", [_cell(row["comm_kernels"]) for row in shown]),
-        Field("repairs", [_cell(row["repairs"] or None) for row in shown], rank=1),
-        Field("pytorch", [_cell(row["pytorch_version"]) for row in shown], rank=7),
-        Field("nccl", [_cell(row["nccl_version"]) for row in shown], rank=6),
-        Field("status", [_status(row) for row in shown], right=False),
+        *_details(shown, _same(rows)),
+        Field("comm kernels", [_cell(row["comm_kernels"]) for row in shown], rank=1),
     ]
-    always = {"file", "rank", "comm kernels"}
+    if any(row["status"] != "used" or row["truncated"] for row in rows):
+        fields.append(Field("status", [_status(row) for row in shown], right=False))
+    same = ", ".join(f"{title} {cell}" for title, cell in _same(rows).items())
+    return [
+        head,
+        *([f"every file: {same}"] if same else []),
+        "",
+        table(fields),
+        *([f"… and {hidden} more alike; -v lists them"] if hidden else []),
+        "",
+    ]
+
+
+_DETAILS = (
+    ("rank_source", "rank from", 3),
+    ("host", "host", 5),
+    ("gpu", "gpu", 2),
+    ("window", "window", 1),
+    ("steps", "steps", 4),
+    ("streams", "streams", 6),
+    ("groups", "groups", 6),
+    ("pytorch_version", "pytorch", 7),
+    ("nccl_version", "nccl", 7),
+    ("repairs", "repairs", 1),
+)
+"""Key of a row, title, and how soon the column leaves on a narrow screen."""
+
+
+def _same(rows: list[Row]) -> dict[str, str]:
+    """Collect what several files have in common: it needs no column."""
+    if len(rows) == 1:
+        return {}
+    values = {title: {row[key] for row in rows} for key, title, _ in _DETAILS}
+    return {
+        title: _cell(next(iter(cells)))
+        for title, cells in values.items()
+        if len(cells) == 1 and not cells & {None, 0}
+    }
+
+
+def _details(rows: list[Row], same: dict[str, str]) -> list[Field]:
     fields = [
-        f
-        for f in fields
-        if f.title in always or any(cell not in (ABSENT, "used") for cell in f.cells)
+        Field(
+            title,
+            [_cell(row[key]) for row in rows],
+            right=all(isinstance(row[key], int | None) for row in rows),
+            rank=rank,
+        )
+        for key, title, rank in _DETAILS
+        if title not in same and any(row[key] for row in rows)
     ]
-    more = [f"… and {hidden} more alike; -v lists them"] if hidden else []
-    return [head, "", table(fields), *more, ""]
+    span = Field("span", [time_us(row["span_us"]) for row in rows], rank=5)
+    return [*fields, span] if any(row["span_us"] is not None for row in rows) else fields
+
+
+def shortened(names: Sequence[str], *, width: int = 44) -> list[str]:
+    """Leave out what long names have in common at both ends.
+
+    >>> shortened(["a7.cluster_19.1698.pt.json", "a7.cluster_20.1699.pt.json"], width=20)
+    ['…_19.1698…', '…_20.1699…']
+    """
+    if len(names) == 1 or max(map(len, names), default=0) <= width:
+        return list(names)
+    parts = [_PARTS.split(name) for name in names]
+    head, tail = _alike(parts), _alike([part[::-1] for part in parts])
+    shortest = min(map(len, parts))
+    tail = max(0, min(tail, shortest - head - 1))
+    if not head and not tail:
+        return list(names)
+    return [
+        "…" * bool(head) + "".join(part[head : len(part) - tail]) + "…" * bool(tail)
+        for part in parts
+    ]
+
+
+_PARTS = re.compile(r"(?<=[^._/-])(?=[._/-])")
+
+
+def _alike(parts: list[list[str]]) -> int:
+    levels = zip(*parts, strict=False)
+    return sum(1 for _ in takewhile(lambda level: len({*level}) == 1, levels))
 
 
 def _few(rows: list[Row]) -> tuple[list[Row], int]:
@@ -170,9 +234,7 @@ def _few(rows: list[Row]) -> tuple[list[Row], int]:
 
 def _common_folder(paths: Sequence[str]) -> str:
     folders = [path.split("/")[:-1] for path in paths]
-    levels = zip(*folders, strict=False)
-    common = takewhile(lambda parts: len({*parts}) == 1, levels)
-    return "".join(f"{parts[0]}/" for parts in common)
+    return "".join(f"{part}/" for part in folders[0][: _alike(folders)])
 
 
 def _status(row: Row) -> str:
@@ -217,40 +279,33 @@ def _from_to(row: GroupRow) -> str:
     return number(low) if low == high else f"{number(low)} to {number(high)}"
 
 
-def _skipped(job: Job, *, every_file: bool) -> "list[RenderableType]":
-    shown = job.skipped if every_file else job.skipped[:SHOWN_SKIPPED]
+def _skipped(job: Job, *, every_file: bool) -> list[str]:
     lines = [
-        f"not read: {s.path}: {s.reason}" + (f"; {s.remedy}" if s.remedy else "")
-        for s in shown
+        f"not read: {s.path} {s.reason}" + (f": {s.remedy}" if s.remedy else "")
+        for s in (job.skipped if every_file else job.skipped[:SHOWN_SKIPPED])
     ]
-    rest = len(job.skipped) - len(shown)
-    if rest:
-        lines.append(f"not read: {rest} more files; -v lists them")
+    if len(job.skipped) > len(lines):
+        lines.append(f"not read: {len(job.skipped) - len(lines)} more; -v lists them")
     if job.ignored:
         lines.append(f"not read: {_count(job.ignored, 'file')} that cannot be traces")
-    unused = [f for f in job.files if f.reason and f.status != "clash"]
-    lines += [
-        f"not used: {f.path}: {f.reason}"
-        for f in (unused if every_file else unused[:SHOWN_SKIPPED])
-    ]
     return [*lines, ""] if lines else []
 
 
-def _notes(job: Job, seen: Overview) -> "list[RenderableType]":
-    reading: dict[tuple[str, str], int] = {}
-    for facts in job.facts:
-        for note in facts.notes:
+def _notes(job: Job, seen: Overview) -> list[str]:
+    of_ranks: dict[tuple[str, str], int] = {}
+    for rank in job.ranks:
+        for note in rank.notes:
             key = note.reason, note.detail
-            reading[key] = reading.get(key, 0) + note.count
-    lines = [f"note: {note.detail or note.reason}" for note in (*job.notes, *seen.notes)]
+            of_ranks[key] = of_ranks.get(key, 0) + note.count
+    lines = [f"note: {note.detail}" for note in (*job.notes, *seen.notes)]
     lines += [
-        f"note: {count:,} × {detail or reason} [{reason}]"
-        for (reason, detail), count in reading.items()
+        f"note: {note_text(Note(reason, count, detail))}"
+        for (reason, detail), count in of_ranks.items()
     ]
     return [*lines, ""] if lines else []
 
 
-def _verdicts(verdicts: Sequence[Verdict]) -> "list[RenderableType]":
+def _verdicts(verdicts: Sequence[Verdict]) -> list[str]:
     return [
         f"{v.subject + ':':<11}{v.answer + ': ' if v.answer else ''}{v.text}"
         for v in verdicts

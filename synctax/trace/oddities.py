@@ -96,11 +96,21 @@ def notes_on(
     world_size : int or None
     """
     claims = [claim for inside in windows.values() for claim in inside]
-    notes = [
-        *_contradictions(claims),
-        *_placed(claims, copies, moved),
-        *_missing(windows, world_size),
-    ]
+    notes = [*_contradictions(claims), *_placed(claims, copies, moved)]
+    if not _job_problems(claims):
+        notes += _on_windows(windows, world_size)
+    models = sorted({d.name for c in claims for d in c.facts.devices} - {""})
+    if len(models) > 1:
+        notes.append(
+            Note(
+                "gpu_models", len(models), f"ranks ran on unlike GPUs: {name_some(models)}"
+            )
+        )
+    return notes
+
+
+def _on_windows(windows: Labelled, world_size: int | None) -> list[Note]:
+    notes = _missing(windows, world_size)
     if len(windows) > 1:
         notes.append(
             Note(
@@ -113,13 +123,6 @@ def notes_on(
     for label, inside in windows.items():
         notes += _apart_in_time(label, inside)
         notes += _same_content(inside)
-    models = sorted({d.name for c in claims for d in c.facts.devices} - {""})
-    if len(models) > 1:
-        notes.append(
-            Note(
-                "gpu_models", len(models), f"ranks ran on unlike GPUs: {name_some(models)}"
-            )
-        )
     return notes
 
 
