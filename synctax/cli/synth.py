@@ -4,10 +4,10 @@ import dataclasses
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
@@ -15,6 +15,9 @@ from synctax.cli.options import Decorator, RankSet, verbosity, verbosity_options
 from synctax.synth.job import Delay, SynthJob
 from synctax.synth.truth import Truth
 from synctax.synth.write import TRUTH_FILE, write
+
+if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
 
 SCHEMA = "synctax.synth/1"
 MANY_RANK_STEPS = 50
@@ -84,7 +87,7 @@ _HELP = {
     "steps": "Training steps in the window.",
     "first_step": "Number of the first ProfilerStep.",
     "seed": "The same options and seed give the same files.",
-    "size_mb": "Choose steps (and fewer layers if need be) for plain files of about this size.",
+    "size_mb": "Choose steps (and fewer layers if need be) for plain files of this size.",
     "write_ranks": "Write the files of these ranks only, such as 0-3,7.",
     "jitter_law": "Law of the kernels' times.",
     "jitter": "Standard deviation of a kernel's time over its mean.",
@@ -271,12 +274,15 @@ def _progress(ctx: click.Context) -> Iterator[Callable[[int, int], None] | None]
     if verbosity(ctx) < 0 or not sys.stderr.isatty():
         yield None
         return
-    bar = click.progressbar(length=1, label="writing", file=sys.stderr)
-    with bar:
+    with ExitStack() as stack:
+        bars: list[ProgressBar[int]] = []
 
         def show(done: int, total: int) -> None:
-            if total >= MANY_RANK_STEPS:
-                bar.length = total
-                bar.update(done - bar.pos)
+            if total < MANY_RANK_STEPS:
+                return
+            if not bars:
+                bar = click.progressbar(length=total, label="writing", file=sys.stderr)
+                bars.append(stack.enter_context(bar))
+            bars[0].update(done - bars[0].pos)
 
         yield show

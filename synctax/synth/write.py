@@ -163,7 +163,7 @@ def _fit(job: SynthJob, size_bytes: float) -> SynthJob:
 def _claim(directory: Path, *, overwrite: bool) -> None:
     if directory.exists() and not directory.is_dir():
         raise SynctaxError(f"{directory} is a file, traces need a directory")
-    if directory.exists() and any(directory.iterdir()):
+    if any(path.is_file() for path in directory.rglob("*")):
         if not overwrite:
             raise SynctaxError(
                 f"{directory} is not empty; name a new directory, or use --force "
