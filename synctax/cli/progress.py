@@ -11,6 +11,9 @@ from synctax.report.tables import rate_gb_per_s, size_bytes
 PLAIN_INTERVAL_S = 10.0
 """Time between lines where stderr is no terminal."""
 
+REDRAW_INTERVAL_S = 0.1
+"""Time between two drawings of the bar on a terminal."""
+
 
 @dataclass(slots=True)
 class _Done:
@@ -93,13 +96,24 @@ def _bar(done: _Done) -> Iterator[Progress]:
         TextColumn("{task.description}", markup=False),
         console=Console(stderr=True),
         transient=True,
+        # a thread that redraws would keep the workers from being forked
+        auto_refresh=False,
     )
     with bar:
         task = bar.add_task(done.text(), total=max(done.total_bytes, 1))
-        yield _counting(
-            done,
-            lambda: bar.update(task, completed=done.bytes, description=done.text()),
-        )
+        last_s = done.started_s
+
+        def changed() -> None:
+            nonlocal last_s
+            now_s = time.monotonic()
+            all_read = done.bytes >= done.total_bytes
+            if now_s - last_s >= REDRAW_INTERVAL_S or all_read:
+                last_s = now_s
+                bar.update(
+                    task, completed=done.bytes, description=done.text(), refresh=True
+                )
+
+        yield _counting(done, changed)
 
 
 def _lines(done: _Done) -> Iterator[Progress]:

@@ -2,6 +2,7 @@
 
 import io
 import sys
+import threading
 
 import pytest
 
@@ -60,6 +61,25 @@ def test_a_terminal_shows_files_bytes_and_rate(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     read_two()
     assert "2 of 2 files, 4 GB of 4 GB, " in sys.stderr.getvalue()
+
+
+def test_a_bar_starts_no_thread_that_would_keep_workers_from_forking(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    threads = threading.active_count()
+    with reading(total_files=1, total_bytes=1):
+        assert threading.active_count() == threads
+
+
+def test_a_bar_is_not_drawn_for_every_call(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(progress.time, "monotonic", lambda: 0.0)
+    with reading(total_files=1, total_bytes=10**9) as on_progress:
+        before = len(sys.stderr.getvalue())
+        for _ in range(1000):
+            on_progress(1)
+        assert len(sys.stderr.getvalue()) == before
 
 
 def test_the_cursor_comes_back_after_an_interruption(monkeypatch):
