@@ -21,7 +21,7 @@ MAX_OUTSIDE_BYTES = 64 * 1024 * 1024
 """The most text outside the list (metadata) that is kept."""
 _SMALL = 2_048
 _LIST_CLOSED = re.compile(rb'\]\s*(?:,\s*"|\}|\Z)')
-_COMMA, _OPEN, _CLOSE_LIST = b",{]"
+_COMMA, _OPEN, _OPEN_LIST, _CLOSE_LIST = b",{[]"
 
 E = TypeVar("E")
 
@@ -61,7 +61,7 @@ class EventList(Generic[E]):
 
     def __init__(
         self,
-        decode: Callable[[bytes], list[E]],
+        decode: Callable[[bytes | memoryview], list[E]],
         tally: Tally,
         grammar: Grammar,
         chunk_bytes: int,
@@ -184,13 +184,15 @@ class EventList(Generic[E]):
 
     def _region(self, comma: int) -> list[E] | None:
         """Decode the events up to the comma; None if that is not possible as it stands."""
-        text = b"[" + self._text.buf[self._at + 1 : comma] + b"]"
-        events = self._strictly(text)
+        buf, before = self._text.buf, self._text.buf[self._at]
+        buf[self._at], buf[comma] = _OPEN_LIST, _CLOSE_LIST  # a list without a copy
+        events = self._strictly(memoryview(buf)[self._at : comma + 1])
+        buf[self._at], buf[comma] = before, _COMMA
         if events is not None:
             self._at = comma
         return events
 
-    def _strictly(self, text: bytes) -> list[E] | None:
+    def _strictly(self, text: bytes | memoryview) -> list[E] | None:
         try:
             return self._decode(text)
         except ValueError:

@@ -24,30 +24,35 @@ class Codes(dict[str, int]):
 class Columns:
     """Arrays of equal length under names, appended to in pieces.
 
-    Pieces are joined once, column by column, each column's pieces being dropped before
-    the next is joined: the peak is the data and one column.
+    Each array grows in place by an eighth, so that the peak is the data and an eighth;
+    joining pieces in the end would need the data twice.
     """
 
     def __init__(self, **dtypes: Any) -> None:
-        self._dtypes = {name: np.dtype(dtype) for name, dtype in dtypes.items()}
-        self._pieces: dict[str, list[np.ndarray[Any, Any]]] = {n: [] for n in dtypes}
+        self._arrays = {name: np.zeros(0, dtype) for name, dtype in dtypes.items()}
         self.size = 0
 
     def append(self, **columns: Any) -> None:
         """Append one piece to every column; narrower types are converted."""
-        for name, dtype in self._dtypes.items():
-            self._pieces[name].append(np.asarray(columns[name], dtype))
-        self.size += len(next(iter(columns.values())))
+        end = self.size + len(next(iter(columns.values())))
+        for name, array in self._arrays.items():
+            if end > array.size:
+                array.resize(max(end, array.size * 9 // 8, _FIRST_SIZE), refcheck=False)
+            array[self.size : end] = columns[name]
+        self.size = end
 
-    def peek(self, name: str) -> Any:
-        """Return the median of the first piece, None where there is none."""
-        pieces = self._pieces[name]
-        return np.median(pieces[0]) if pieces else None
+    def head(self, name: str, count: int) -> Any:
+        """Copy the first entries of a column."""
+        return self._arrays[name][: min(count, self.size)].copy()
 
     def take(self, name: str) -> Any:
-        """Join a column and forget its pieces."""
-        pieces = self._pieces.pop(name)
-        return np.concatenate([np.zeros(0, self._dtypes[name]), *pieces])
+        """Give a column away; it can be taken once."""
+        array = self._arrays.pop(name)
+        array.resize(self.size, refcheck=False)
+        return array
+
+
+_FIRST_SIZE = 1_024
 
 
 def integers(

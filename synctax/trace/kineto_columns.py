@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ COMM_NUMBERS = (
 )  # fmt: skip
 WAITS = ("wait_stream", "wait_correlation", "wait_event_id")
 
+_PHASE_CATEGORY = attrgetter("ph", "cat")
+_PROCESS_THREAD = attrgetter("pid", "tid")
 _METADATA, _MARK, _SKIP = -1, -2, -3
 _START_MARK, _END_MARK = "Iteration Start", "Record Window End"
 _ON_DEVICE = (
@@ -82,7 +85,7 @@ class Collector:
     def add(self, events: Sequence[Event]) -> None:
         """Append decoded events."""
         classes = self._classes
-        which = [classes[event.ph, event.cat] for event in events]
+        which = list(map(classes.__getitem__, map(_PHASE_CATEGORY, events)))
         for number, count in Counter(which).items():
             classes.count[number] += count
         kinds = classes.kind
@@ -130,7 +133,7 @@ class Collector:
             name=name,
             start_ns=start_ns,
             duration_ns=duration_ns,
-            lane=[self.lanes[event.pid, event.tid] for event in events],
+            lane=list(map(self.lanes.__getitem__, map(_PROCESS_THREAD, events))),
             device=device,
             stream=stream,
             correlation=self._integers([a.correlation for a in args]),

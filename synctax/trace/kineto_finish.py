@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from synctax.arrays import I64, Bool
+from synctax.arrays import I8, I64, Bool
 from synctax.trace.columns import Columns
 from synctax.trace.kineto_columns import (
     COMM_JSON,
@@ -28,6 +28,7 @@ from synctax.trace.times import impossible
 
 _EPOCH_NS = 10**18
 """A start beyond is a time since 1970 (after 2001), not since a base."""
+_FEW = 1_000
 
 
 def take_events(collector: Collector, base_ns: int, tally: Tally) -> tuple[Events, I64]:
@@ -44,32 +45,29 @@ def take_events(collector: Collector, base_ns: int, tally: Tally) -> tuple[Event
     kind, name = columns.take("kind"), columns.take("name")
     steps = _step_codes(collector)
     kind[(kind == EventKind.CPU_OP) & np.isin(name, steps)] = EventKind.ANNOTATION
-    order = _order(
-        start_ns,
-        _possible(start_ns, duration_ns, np.isin(kind, GPU_KINDS), collector, name, tally),
-    )
-    row = np.full(start_ns.size, -1, np.int64)
-    row[order] = np.arange(order.size)
+    keep = _possible(start_ns, duration_ns, kind, collector, name, tally)
+    count, order = keep.size, _order(start_ns, keep)
+    # column by column, so that no more than one is held twice
+    start_ns = start_ns[order]
+    start_ns += base_ns
+    duration_ns = duration_ns[order]
+    kind, name = kind[order], name[order]
     rest = {
         key: columns.take(key)[order]
         for key in ("lane", "device", "stream", "correlation", "external_id")
     }
-    return (
-        Events(
-            kind=kind[order],
-            name=name[order],
-            start_ns=start_ns[order] + base_ns,
-            duration_ns=duration_ns[order],
-            **rest,
-        ),
-        row,
+    row = np.full(count, -1, np.int64)
+    row[order] = np.arange(order.size)
+    events = Events(
+        kind=kind, name=name, start_ns=start_ns, duration_ns=duration_ns, **rest
     )
+    return events, row
 
 
 def base_time(collector: Collector, base_ns: int, tally: Tally) -> int:
     """Return the base time to add: none where the events hold absolute times already."""
-    first = collector.events.peek("start_ns")
-    if base_ns and first is not None and first > _EPOCH_NS:
+    first = collector.events.head("start_ns", _FEW)
+    if base_ns and first.size and np.median(first) > _EPOCH_NS:
         tally.add(
             "base_time_ignored",
             "times are since 1970 already; baseTimeNanoseconds was not added",
@@ -95,12 +93,13 @@ def _order(start_ns: I64, keep: Bool) -> I64:
 def _possible(
     start_ns: I64,
     duration_ns: I64,
-    on_gpu: Bool,
+    kind: I8,
     collector: Collector,
     name: Any,
     tally: Tally,
 ) -> Bool:
     keep = np.ones(start_ns.size, np.bool_)
+    on_gpu = np.isin(kind, GPU_KINDS)
     texts: tuple[str, ...] = ()
     for reason, found in impossible(start_ns, duration_ns, on_gpu).items():
         at = np.flatnonzero(found)

@@ -122,7 +122,7 @@ class Event(msgspec.Struct, gc=False):
 _DECODER = msgspec.json.Decoder(list[Event])
 
 
-def decode(text: bytes) -> list[Event]:
+def decode(text: bytes | memoryview) -> list[Event]:
     """Decode a JSON list of events.
 
     Raises

@@ -46,7 +46,7 @@ class Repaired:
     repairs: Counter[str]
 
 
-def quote_not_finite(text: bytes) -> tuple[bytes, int]:
+def quote_not_finite(text: bytes | memoryview) -> tuple[bytes, int]:
     """Turn `inf` and `nan` as values into strings; return the number of them.
 
     Right only if the result is valid JSON: the words may also stand inside a string.

@@ -126,8 +126,8 @@ def _errors() -> tuple[type[Exception], ...]:
     import zstandard
     from isal import isal_zlib
 
-    isal_error: type[Exception] = isal_zlib.error
-    return zlib.error, isal_error, zstandard.ZstdError
+    known = zlib.error, isal_zlib.error, zstandard.ZstdError
+    return cast("tuple[type[Exception], ...]", known)
 
 
 def _decompressed(

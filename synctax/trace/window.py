@@ -3,8 +3,6 @@
 import re
 from collections.abc import Callable
 
-import numpy as np
-
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 """What has not ended after so many bytes is no event."""
 _BOUNDARY_TRIES = 1_000
@@ -49,10 +47,11 @@ class Window:
 
     def drop(self, count: int) -> None:
         """Forget the first `count` bytes."""
-        self._lines += int(
-            np.count_nonzero(np.frombuffer(bytes(self.buf[:count]), np.uint8) == 0x0A)
-        )
-        del self.buf[:count]
+        if not count:
+            return
+        self._lines += self.buf.count(_NEWLINE, 0, count)
+        # a new buffer: decoded events may still point into the old one
+        self.buf = bytearray(memoryview(self.buf)[count:])
         self.offset += count
         self._searched = max(0, self._searched[0] - count), self._searched[1] - count
         if self._candidate is not None:
