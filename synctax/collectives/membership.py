@@ -144,7 +144,7 @@ def _inferred(count: int) -> tuple[Note, ...]:
     return _note(
         "group_inferred",
         count,
-        "no group metadata of their own: taken from their neighbours",
+        "no group metadata of their own: taken from neighbours on the stream or thread",
     )
 
 
@@ -224,14 +224,13 @@ def _by_thread(
     own: list[Group],
     known: list[Group],
 ) -> None:
-    """Deal the backend's threads out to the groups, two or one each, oldest first."""
+    """Deal the backend's threads out to the groups, two each, oldest first."""
     issuing = np.unique(trace.events.lane[sources.operator[sources.operator >= 0]])
     lane = trace.events.lane[sources.event]
     lost = (group < 0) & ~np.isin(lane, issuing)
     lanes = np.unique(lane[lost])
     lanes = lanes[np.argsort(trace.lanes.thread[lanes])]
-    each, rest = divmod(lanes.size, len(own))
-    if rest or each not in (1, 2):
+    if lanes.size != 2 * len(own):
         return
-    dealt = {int(lane): _number(known, own[i // each]) for i, lane in enumerate(lanes)}
+    dealt = {int(lane): _number(known, own[i // 2]) for i, lane in enumerate(lanes)}
     group[lost] = [dealt[code] for code in lane[lost].tolist()]

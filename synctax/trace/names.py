@@ -147,7 +147,7 @@ def kernel(name: str) -> KernelName:
 
 
 _ANONYMOUS = ("(anonymous namespace)::", "<unnamed>::", "{anonymous}::")
-_MANGLED = re.compile(r"_ZN?K?(?=\d)")
+_MANGLED = re.compile(r"_Z(?P<nested>N?)K?(?=\d)")
 _LENGTH = re.compile(r"\d+")
 
 
@@ -174,6 +174,8 @@ def _mangled_path(name: str) -> str:
     while length := _LENGTH.match(name, at):
         at = length.end() + int(length.group())
         parts.append(name[length.end() : at])
+        if start and not start["nested"]:  # what follows are the parameters
+            break
     return "::".join(part for part in parts if not part.startswith("_GLOBAL_")) or name
 
 
@@ -190,8 +192,8 @@ def _named_dtype(name: str, function: str, where: str) -> str | None:
         found = _SUFFIX.search(function)
         known = dtypes.get(found["dtype"]) if found else None
         return known.name if known else None
-    arguments = name.partition(function + "<")[2]
-    for token in _TOKEN.findall(arguments[:400]):
+    arguments = name.partition(function + "<")[2].partition(">(")[0]
+    for token in _TOKEN.findall(arguments):
         if token in dtypes:
             return dtypes[token].name
     return None
