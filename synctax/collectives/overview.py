@@ -196,6 +196,10 @@ def _library(own: RankCollectives) -> bool:
     return any(names.kernel(name).library not in ("", "nccl", "rccl") for name in used)
 
 
+def _has_base_time(facts: FileFacts) -> bool:
+    return any(note.reason == "base_time_ignored" for note in facts.notes)
+
+
 _ODDITIES: tuple[tuple[str, Test, str], ...] = (
     (
         "no_distributed_info",
@@ -239,7 +243,7 @@ _ODDITIES: tuple[tuple[str, Test, str], ...] = (
     ),
     (
         "no_base_time",
-        lambda facts, _: bool(facts.events) and not facts.meta.base_time_ns,
+        lambda facts, _: not facts.meta.base_time_ns and not _has_base_time(facts),
         "no baseTimeNanoseconds: times are taken as they stand",
     ),
     (

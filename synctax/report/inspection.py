@@ -1,6 +1,7 @@
 """What `inspect` prints: files, groups, notes, and what can be computed."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,9 @@ MANY_FILES = 16
 SHOWN_ALIKE = 8
 
 SHOWN_SKIPPED = 5
+
+NOT_NEEDED = "skipped_category"
+"""Reason of notes on events that nobody needs: neither a repair nor a loss."""
 
 Row = dict[str, Any]
 
@@ -112,7 +116,7 @@ def _file_row(file: FileRow) -> Row:
         "groups": len(own.groups),
         "comm_kernels": own.comm_kernels,
         "compute_kernels": facts.count(EventKind.KERNEL) - own.comm_kernels,
-        "repairs": sum(note.count for note in facts.notes),
+        "repairs": sum(n.count for n in facts.notes if n.reason != NOT_NEEDED),
         "truncated": facts.truncated,
         "span_us": None
         if start_ns is None or end_ns is None
@@ -292,16 +296,20 @@ def _skipped(job: Job, *, every_file: bool) -> list[str]:
 
 
 def _notes(job: Job, seen: Overview) -> list[str]:
-    of_ranks: dict[tuple[str, str], int] = {}
+    of_ranks: Counter[tuple[str, str]] = Counter()
     for rank in job.ranks:
         for note in rank.notes:
-            key = note.reason, note.detail
-            of_ranks[key] = of_ranks.get(key, 0) + note.count
+            of_ranks[note.reason, note.detail] += note.count
+    passed = {d: n for (reason, d), n in of_ranks.items() if reason == NOT_NEEDED}
     lines = [f"note: {note.detail}" for note in (*job.notes, *seen.notes)]
     lines += [
         f"note: {note_text(Note(reason, count, detail))}"
         for (reason, detail), count in of_ranks.items()
+        if reason != NOT_NEEDED
     ]
+    if passed:
+        told = ", ".join(f"{n:,} {detail}" for detail, n in passed.items())
+        lines.append(f"note: events of kinds that are not needed: {told}")
     return [*lines, ""] if lines else []
 
 

@@ -1,8 +1,9 @@
 """What is odd about the files of a job, in words."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from synctax.trace.discover import TraceFile
 from synctax.trace.model import Note
@@ -10,11 +11,6 @@ from synctax.trace.windows import Claim, Labelled, fingerprint, overlaps, repeat
 
 NAMED = 4
 """How many files or ranks a message names before it counts the rest."""
-
-MANIFEST_EXAMPLE = (
-    "say which is which with --manifest FILE, a CSV such as "
-    "'file,rank,host / a.json.gz,0,host-a / b.json.gz,1,host-a'"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +43,16 @@ def rank_text(ranks: Iterable[int]) -> str:
     return ",".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in runs)
 
 
+def manifest_hint(paths: Sequence[str]) -> str:
+    """Say how to give ranks, with the files at hand."""
+    names = [PurePath(path).name for path in paths[:2]]
+    lines = " / ".join(f"{name},{rank},host-a" for rank, name in enumerate(names))
+    return (
+        "say which file is which rank with --manifest FILE, a CSV beside them such as "
+        f"file,rank,host / {lines}"
+    )
+
+
 def unplaced(unknown: list[TraceFile], *, n_files: int) -> Problem | Note | None:
     """Say what files without a rank mean: one alone is no matter, all are a problem."""
     if not unknown or n_files == 1:
@@ -57,14 +63,14 @@ def unplaced(unknown: list[TraceFile], *, n_files: int) -> Problem | Note | None
             "rank_unknown",
             len(unknown),
             f"neither content nor name tells the rank of {named}: left out; "
-            f"{MANIFEST_EXAMPLE}",
+            f"{manifest_hint([file.path for file in unknown])}",
         )
     hint = ""
     if any(file.place for file in unknown):
         hint = "; the names hold coordinates such as TP ranks, which are no global ranks"
     return Problem(
         f"no file tells its rank, in content (distributedInfo) or name: {named}{hint}; "
-        f"{MANIFEST_EXAMPLE}",
+        f"{manifest_hint([file.path for file in unknown])}",
         bad_input=False,
     )
 
@@ -206,7 +212,7 @@ def _clashes(label: str, inside: list[Claim]) -> list[Problem]:
             Problem(
                 f"{len(claims)} files claim to be rank {rank}{where}: {told}; several "
                 "ranks may have written under one rank, or runs are mixed: leave one file "
-                f"out, or {MANIFEST_EXAMPLE}",
+                f"out, or {manifest_hint([c.file.path for c in claims])}",
                 bad_input=True,
             )
         )

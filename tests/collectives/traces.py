@@ -51,8 +51,8 @@ def all_reduce(
     )
 
 
-def gemm(ts_us=100, dur_us=50):
-    return kernel("ampere_sgemm_128x64_tn", ts_us, dur_us)
+def gemm(ts_us=100, dur_us=50, *, device=0):
+    return kernel("ampere_sgemm_128x64_tn", ts_us, dur_us, device=device)
 
 
 def trace(*events, rank=None, world=None, **top):
@@ -78,7 +78,7 @@ def job(
 ) -> Path:
     """All ranks of a job; rank r waits r × 10 µs in each of three all-reduces."""
     for rank in range(ranks):
-        events = [gemm(start_us + 50)]
+        events = [gemm(start_us + 50, device=rank)]
         for k in range(3):
             end_us = start_us + 1000 * (k + 1)
             wait_us = 20 + 10 * rank
