@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 import click
 
 from synctax.cli.options import Decorator, RankSet, verbosity, verbosity_options
+from synctax.synth.answers import Truth
 from synctax.synth.job import Delay, SynthJob
-from synctax.synth.truth import Truth
-from synctax.synth.write import TRUTH_FILE, write
+from synctax.synth.writer import TRUTH_FILE, write
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
@@ -271,7 +271,7 @@ def _statuses(known: Truth) -> Counter[str]:
 @contextmanager
 def _progress(ctx: click.Context) -> Iterator[Callable[[int, int], None] | None]:
     """Draw a bar on stderr, on a terminal and for work that takes a while."""
-    if verbosity(ctx) < 0 or not sys.stderr.isatty():
+    if verbosity(ctx) < 0 or not _is_terminal():
         yield None
         return
     with ExitStack() as stack:
@@ -286,3 +286,7 @@ def _progress(ctx: click.Context) -> Iterator[Callable[[int, int], None] | None]
             bars[0].update(done - bars[0].pos)
 
         yield show
+
+
+def _is_terminal() -> bool:
+    return sys.stderr.isatty()

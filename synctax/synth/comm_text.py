@@ -4,11 +4,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from synctax.synth.answers import sequence
 from synctax.synth.frame import Face
 from synctax.synth.job import SynthJob
 from synctax.synth.names import INPUT_TYPES, NAMES, kernel_name
 from synctax.synth.program import Comm, Program, in_out_elements, split_elements
-from synctax.synth.truth import sequence
 
 TRUNCATED_AT = 30
 """Kineto writes this many entries of a list of an event."""

@@ -88,7 +88,9 @@ def expected(by_rank: dict[int, dict[str, Any]], group_size: dict[str, int]) -> 
                     "durations": durations,
                     "max": (longest - shortest) / 1000,
                     "median": (statistics.median(durations.values()) - shortest) / 1000,
-                    "mean": statistics.fmean(value - shortest for value in durations.values())
+                    "mean": statistics.fmean(
+                        value - shortest for value in durations.values()
+                    )
                     / 1000,
                     "straggler": last[0] if len(last) == 1 and not alone else None,
                     "fastest": early[0] if len(early) == 1 and not alone else None,

@@ -13,7 +13,7 @@ from synctax.synth.program import build
 from synctax.synth.simulate import initial_state, simulate_step
 
 QUIET = SynthJob(jitter_law="none", layers=2, steps=2)
-NOISY = SynthJob(layers=2, steps=2, ep=2, dp=2, broadcast=True, seed=3)
+NOISY = SynthJob(layers=1, steps=2, ep=2, dp=2, broadcast=True, seed=3)
 
 
 def steps_of(job):
@@ -31,7 +31,9 @@ def comms_of(program):
 
 
 def rows_of(job):
-    return {(row.group, row.group_ranks, row.index): row for row in truth(job).collectives()}
+    return {
+        (row.group, row.group_ranks, row.index): row for row in truth(job).collectives()
+    }
 
 
 def test_ranks_leave_a_symmetric_collective_at_one_instant_after_the_last_arrival():
@@ -78,7 +80,7 @@ def test_kernels_of_a_stream_never_overlap_and_streams_run_side_by_side():
                 end = start + times.duration_ns[rank, position]
                 compute = times.start_ns[rank, list(program.compute)]
                 together += int(((compute > start) & (compute < end)).sum())
-    assert together > 100
+    assert together > 50
 
 
 def test_no_kernel_starts_before_the_call_that_launched_it():
@@ -118,7 +120,7 @@ def test_a_skewed_start_is_paid_in_the_first_collectives():
 @given(
     rank=st.integers(0, 15),
     step=st.integers(0, 1),
-    kernel=st.integers(0, 52),
+    kernel=st.integers(0, 25),
     delay_us=st.integers(0, 4_000),
     seed=st.integers(0, 9),
 )

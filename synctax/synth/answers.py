@@ -159,7 +159,7 @@ class Truth:
             return None
         index = collective_index(self.job, self.program, self.edges, (comm, group, step))
         times = np.array(list(duration_ns.values()))
-        waits_us = (times - times.min()) / NS_PER_US
+        waits_ns = times - times.min()
         partial = len(duration_ns) < dimension.size
         return CollectiveTruth(
             group=dimension.role,
@@ -173,9 +173,9 @@ class Truth:
             payload_bytes=_payload_bytes(comm, members.tolist(), duration_ns),
             n_ranks=len(duration_ns),
             duration_ns=duration_ns,
-            tax_max_us=float(waits_us.max()),
-            tax_median_us=float(np.median(waits_us)),
-            tax_mean_us=float(waits_us.mean()),
+            tax_max_us=int(waits_ns.max()) / NS_PER_US,
+            tax_median_us=float(np.median(waits_ns)) / NS_PER_US,
+            tax_mean_us=float(waits_ns.mean()) / NS_PER_US,
             straggler_rank=_only(duration_ns, int(times.min())),
             fastest_rank=_only(duration_ns, int(times.max())),
             status=_status(comm, index, partial=partial),

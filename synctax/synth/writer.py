@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from synctax.errors import SynctaxError
+from synctax.synth.answers import InjectedTruth, RankTruth, Truth, injected_truth
 from synctax.synth.comm_text import CommText
 from synctax.synth.frame import Face, closing_events, face, footer, header
 from synctax.synth.job import SynthJob
@@ -16,7 +17,6 @@ from synctax.synth.layout import ByteSink, compressed, temporary, trace_file, tw
 from synctax.synth.program import Program, build
 from synctax.synth.rank_text import RankText
 from synctax.synth.simulate import initial_state, simulate_step, slack_ns
-from synctax.synth.truth import InjectedTruth, RankTruth, Truth, injected_truth
 from synctax.synth.window import edges, local_ns, written_ns
 
 TRUTH_FILE = "truth.json"
