@@ -178,7 +178,7 @@ def tables() -> list[Table]:
         for value in vars(importlib.import_module(module.name)).values():
             if isinstance(value, Table):
                 assert found.setdefault(value.schema, value) == value, value.schema
-    return [found[name] for name in sorted(found)]
+    return [found[name] for name in sorted(found, key=lambda name: name.split("/"))]
 
 
 def tables_page() -> str:
@@ -196,9 +196,9 @@ def tables_page() -> str:
     for table in tables():
         lines += ["", f"## `{table.schema}`", "", table.meaning, ""]
         lines += ["| column | type | unit | meaning |", "|---|---|---|---|"]
-        lines += [
-            f"| `{c.name}` | {c.dtype} | {c.unit} | {c.meaning} |" for c in table.columns
-        ]
+        for column in table.columns:
+            meaning = column.meaning.replace("|", r"\|")
+            lines += [f"| `{column.name}` | {column.dtype} | {column.unit} | {meaning} |"]
     return "\n".join(lines) + "\n"
 
 
@@ -221,6 +221,7 @@ def cli_page() -> str:
 def _help(
     name: str, command: click.Command, parent: click.Context | None = None
 ) -> list[str]:
-    context = click.Context(command, parent, info_name=name, terminal_width=92)
+    settings = {**command.context_settings, "terminal_width": 92}
+    context = click.Context(command, parent, info_name=name, **settings)
     text = command.get_help(context)
     return ["```text", *(line.rstrip() for line in text.splitlines()), "```"]
