@@ -25,6 +25,9 @@ DIRECTORY: Final = ".synctax"
 STALE_TEMPORARY_S: Final = 3600
 """A temporary file this old belongs to a process that was killed."""
 
+_PROBE_BYTES: Final = 1 << 20
+"""A full disk still takes an empty file, so something is written to find out."""
+
 _RECORD_VERSION: Final = 1
 _NAME_DIGITS: Final = 32
 
@@ -91,7 +94,7 @@ class Workspace:
         """
         try:
             self._create()
-            store.write_atomically(self.directory / "probe", b"")
+            store.write_atomically(self.directory / "probe", bytes(_PROBE_BYTES))
             (self.directory / "probe").unlink(missing_ok=True)
         except OSError as error:
             return self._unwritable(error)
@@ -100,18 +103,17 @@ class Workspace:
     def read(self, path: str, read: Callable[[], RankTrace]) -> RankTrace:
         """Take the columns of a file from here, else `read` it and keep them.
 
-        A file that changed while it was read is not kept. If keeping fails, the trace
-        has a note of it.
+        A file that changed while it was read is not kept. That keeping fails is no news
+        here: many workers would tell what `prepare` or `record_measure` tells once.
         """
         trace = self.cached(path)
         if trace is not None:
             return trace
         before = _look(path)
         trace = read()
-        if before is None or not before.unchanged:
-            return trace
-        note = self._keep(before, trace)
-        return trace if note is None else replace(trace, notes=(*trace.notes, note))
+        if before is not None and before.unchanged:
+            self._keep(before, trace)
+        return trace
 
     def cached(self, path: str) -> RankTrace | None:
         """Load the columns of a file as it is now; None where there are none."""

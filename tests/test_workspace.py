@@ -163,12 +163,17 @@ def test_a_full_disk_is_a_note_not_an_error(workspace, source, full_disk):
         workspace.prepare(),
         workspace.store(source, trace(source)),
         workspace.record_measure([source], [source]),
-        *workspace.read(source, lambda: trace(source)).notes,
     ]
-    assert [note.reason for note in notes] == ["workspace_unwritable"] * 4
+    assert [note.reason for note in notes] == ["workspace_unwritable"] * 3
     text = "No space left on device; nothing is kept for later commands"
     advice = "(choose another place with --workspace DIR)"
     assert {n.detail for n in notes} == {f"{workspace.directory}: {text} {advice}"}
+
+
+def test_a_full_disk_changes_nothing_about_what_is_read(workspace, source, full_disk):
+    full_disk()
+    assert workspace.read(source, lambda: trace(source, rank=6)).meta.rank == 6
+    assert workspace.read(source, lambda: trace(source, rank=6)).notes == ()
 
 
 def test_a_directory_that_cannot_be_made_is_a_note(tmp_path, source):
