@@ -142,7 +142,7 @@ class Workspace:
         manifest: str | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Note | None:
-        """Remember what was measured; the note says why that failed, if it did.
+        """Remember what was measured; the note says what could not be kept, if so.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class Workspace:
             store.write_atomically(self._record, text.encode())
         except OSError as error:
             return self._unwritable(error)
-        return None
+        return self._incomplete(record.files)
 
     def last_measure(self) -> LastMeasure:
         """Recall what was measured last.
@@ -243,21 +243,40 @@ class Workspace:
         state = f"{source.size_bytes} {source.mtime_ns} {store.PARSER_VERSION}"
         return self._columns / f"{_digest(source.path)}-{_digest(state)}.arrow"
 
+    def _owner(self, source: SourceFile) -> Path:
+        """Where the path of a file is told, so that its columns are known when it is gone."""
+        return self._columns / f"{_digest(source.path)}.source"
+
     def _keep(self, source: SourceFile, trace: RankTrace) -> Note | None:
         entry = self._entry(source)
-        owner = _digest(source.path)
+        owner = self._owner(source)
         try:
             self._create()
-            store.write_atomically(
-                self._columns / f"{owner}.source", os.fsencode(source.path)
-            )
+            store.write_atomically(owner, os.fsencode(source.path))
             store.save(trace, entry)
         except OSError as error:
             return self._unwritable(error)
-        for other in self._columns.glob(f"{owner}-*.arrow"):
+        for other in self._columns.glob(f"{owner.stem}-*.arrow"):
             if other != entry:
                 _remove(other)
         return None
+
+    def _incomplete(self, files: Sequence[SourceFile]) -> Note | None:
+        """Find files whose columns were to be kept, and are not."""
+        lost = [
+            file
+            for file in files
+            if self._owner(file).exists() > self._entry(file).exists()
+        ]
+        if not lost:
+            return None
+        return Note(
+            "workspace_incomplete",
+            len(lost),
+            f"{self.directory}: the columns of these files could not be kept, perhaps for "
+            "want of space; a later command reads them again",
+            lost[0].path,
+        )
 
     def _unwritable(self, error: OSError) -> Note:
         return Note(

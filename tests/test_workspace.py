@@ -176,6 +176,26 @@ def test_a_full_disk_changes_nothing_about_what_is_read(workspace, source, full_
     assert workspace.read(source, lambda: trace(source, rank=6)).notes == ()
 
 
+def test_a_disk_that_fills_up_on_the_way_is_a_note(
+    workspace, source, tmp_path, monkeypatch
+):
+    other = str(tmp_path / "rank1_trace.json")
+    unread = str(tmp_path / "rank2_trace.json")
+    for path in (other, unread):
+        Path(path).write_text("{}")
+    workspace.read(source, lambda: trace(source))
+    with monkeypatch.context() as filling:
+
+        def save(trace, path):
+            raise OSError(28, "No space left on device")
+
+        filling.setattr(store, "save", save)
+        workspace.read(other, lambda: trace(other))
+    note = workspace.record_measure([str(tmp_path)], [source, other, unread])
+    assert (note.reason, note.count, note.where) == ("workspace_incomplete", 1, other)
+    assert workspace.last_measure().targets == (str(tmp_path),)
+
+
 def test_a_directory_that_cannot_be_made_is_a_note(tmp_path, source):
     (tmp_path / "file").write_text("")
     note = Workspace(tmp_path / "file" / ".synctax").prepare()
