@@ -244,7 +244,7 @@ class Workspace:
         return self._columns / f"{_digest(source.path)}-{_digest(state)}.arrow"
 
     def _owner(self, source: SourceFile) -> Path:
-        """Where the path of a file is told, so that its columns are known when it is gone."""
+        """Name the file that tells whose columns these are, for when the source is gone."""
         return self._columns / f"{_digest(source.path)}.source"
 
     def _keep(self, source: SourceFile, trace: RankTrace) -> Note | None:
