@@ -195,7 +195,7 @@ def survey(
         if isinstance(result, SynctaxError)
     }
     if len(broken) == len(found.files):
-        raise BadInputError(_nothing_read(broken))
+        raise BadInputError(_nothing_read(broken, found.skipped))
     good = [
         (file, result)
         for file, result in zip(found.files, results, strict=True)
@@ -363,8 +363,10 @@ def _empty_problem(rows: Sequence[FileRow], ranks: Collection[int] | None) -> li
     return [Problem(message, bad_input=False)]
 
 
-def _nothing_read(broken: dict[str, SynctaxError]) -> str:
-    shown = [str(error) for error in broken.values()][:3]
-    more = f"; and {len(broken) - 3} more" if len(broken) > 3 else ""
+def _nothing_read(broken: dict[str, SynctaxError], skipped: Sequence[Skipped]) -> str:
     one = "the trace cannot" if len(broken) == 1 else f"none of {len(broken)} traces can"
-    return f"{one} be read: {'; '.join(shown)}{more}"
+    message = f"{one} be read: {name_some(broken.values())}"
+    if skipped:
+        told = name_some(f"{one.path} {one.reason}" for one in skipped)
+        message += f"; what else is there is no trace: {told}"
+    return message

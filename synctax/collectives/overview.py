@@ -168,19 +168,26 @@ def _uneven_counts(
 
 def _file_oddities(files: Sequence[FileRow]) -> list[Note]:
     used = [
-        (file.path, file.facts, file.collectives)
+        (file, file.facts, file.collectives)
         for file in files
         if file.facts is not None and file.collectives is not None and file.facts.events
     ]
     notes = []
     for reason, is_so, text in _ODDITIES:
-        paths = [path for path, facts, own in used if is_so(facts, own)]
-        if paths:
-            which = name_some(paths)
-            if len(paths) == len(files):
-                which = "every file" if len(files) > 1 else "the file"
-            notes.append(Note(reason, len(paths), f"{which}: {text}"))
+        odd = [file for file, facts, own in used if is_so(facts, own)]
+        if odd:
+            notes.append(Note(reason, len(odd), f"{_which(odd, files)}: {text}"))
     return notes
+
+
+def _which(odd: Sequence[FileRow], files: Sequence[FileRow]) -> str:
+    if len(odd) == len(files):
+        return "every file" if len(files) > 1 else "the file"
+    ranks = [file.rank for file in odd if file.rank is not None]
+    windows = {file.window for file in files}
+    if len(ranks) < len(odd) or len(windows) > 1:
+        return name_some(file.path for file in odd)
+    return f"rank {rank_text(ranks)}"
 
 
 Test = Callable[[FileFacts, RankCollectives], bool]
@@ -208,7 +215,7 @@ _ODDITIES: tuple[tuple[str, Test, str], ...] = (
     ),
     (
         "no_gpu_events",
-        lambda facts, _: bool(facts.events) and not facts.count(EventKind.KERNEL),
+        lambda facts, _: not facts.count(EventKind.KERNEL) and not facts.truncated,
         "no kernel: the profiler recorded no GPU (ProfilerActivity.CUDA), or it was idle",
     ),
     (
@@ -270,19 +277,19 @@ def _measure(job: Job, counts: Counts, groups: Sequence[JobGroup]) -> Verdict:
     if job.problems:
         return Verdict("measure", "no", job.problems[0].message)
     shared: dict[str, list[JobGroup]] = {}
+    compared: set[int] = set()
     for group in dict.fromkeys(g for g, _ in counts):
         takes_part = {
             rank for (g, _), by_rank in counts.items() if g == group for rank in +by_rank
         }
         if len(takes_part) >= PAIR:
             shared.setdefault(groups[group].role, []).append(groups[group])
+            compared |= {job.ranks[rank].rank for rank in takes_part}
     if not shared:
         return Verdict("measure", "no", _why_not(job, groups))
-    ranks = {rank.rank for rank in job.ranks}
+    total = job.world_size or len({rank.rank for rank in job.ranks})
     told = ", ".join(_group_text(role, own) for role, own in shared.items())
-    return Verdict(
-        "measure", "yes", f"{len(ranks)} of {job.world_size or len(ranks)} ranks; {told}"
-    )
+    return Verdict("measure", "yes", f"{len(compared)} of {total} ranks; {told}")
 
 
 def _group_text(role: str, own: Sequence[JobGroup]) -> str:

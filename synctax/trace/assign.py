@@ -91,17 +91,17 @@ def assign(files: Sequence[TraceFile], facts: Sequence[FileFacts]) -> Assignment
     elif without_rank is not None:
         notes.append(without_rank)
     clashes = {c.file.path for inside in windows.values() for c in clashing(inside)}
-    ranks = {claim.file.path: claim.rank for claim in claims}
+    claimed = {claim.file.path: claim for claim in claims}
     placed = {c.file.path: (c, label) for label, inside in windows.items() for c in inside}
     placements = []
     for file, fact in zip(files, facts, strict=True):
-        claim, window = placed.get(file.path, (None, ""))
+        claim, window = placed.get(file.path, (claimed.get(file.path), ""))
         host, host_source = _host(file, fact)
         status = "clash" if file.path in clashes else "used" if claim else "no rank"
         placements.append(
             Placement(
                 path=file.path,
-                rank=claim.rank if claim else ranks.get(file.path),
+                rank=claim.rank if claim else None,
                 rank_source=claim.source if claim else "",
                 host=host,
                 host_source=host_source,

@@ -182,8 +182,13 @@ def _walk(folder: str) -> Iterator[_Found]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in names:
             path = Path(root, name)
-            if not name.startswith(".") and path.is_file():
+            if name.startswith("."):
+                continue
+            if path.is_file():
                 yield _Found(os.path.normpath(path), _size(str(path)), named=False)
+            elif path.is_symlink() and not path.exists():
+                # Left to fail in reading: a rank that is missing is worth a word.
+                yield _Found(os.path.normpath(path), 0, named=False)
 
 
 def _expand_url(target: str) -> Iterator[_Found]:

@@ -1,7 +1,7 @@
 """What is odd about the files of a job, in words."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -9,7 +9,7 @@ from synctax.trace.discover import TraceFile
 from synctax.trace.model import Note
 from synctax.trace.windows import Claim, Labelled, fingerprint, overlaps, repeated
 
-NAMED = 4
+NAMED = 3
 """How many files or ranks a message names before it counts the rest."""
 
 
@@ -77,8 +77,7 @@ def unplaced(unknown: list[TraceFile], *, n_files: int) -> Problem | Note | None
 
 def problems_with(windows: Labelled) -> list[Problem]:
     """List why the files cannot be compared: repeated ranks, different jobs."""
-    jobs = _job_problems([claim for inside in windows.values() for claim in inside])
-    return jobs or [
+    return _job_problems(windows) or [
         problem for label, inside in windows.items() for problem in _clashes(label, inside)
     ]
 
@@ -103,8 +102,9 @@ def notes_on(
     """
     claims = [claim for inside in windows.values() for claim in inside]
     notes = [*_contradictions(claims), *_placed(claims, copies, moved)]
-    if not _job_problems(claims):
-        notes += _on_windows(windows, world_size)
+    if _job_problems(windows):
+        return notes
+    notes += _on_windows(windows, world_size)
     models = sorted({d.name for c in claims for d in c.facts.devices} - {""})
     if len(models) > 1:
         notes.append(
@@ -122,10 +122,12 @@ def _on_windows(windows: Labelled, world_size: int | None) -> list[Note]:
             Note(
                 "windows",
                 len(windows),
-                f"ranks have {len(windows)} windows ({name_some(windows)}); "
+                f"ranks have {len(windows)} windows "
+                f"({name_some(label or 'unnamed' for label in windows)}); "
                 "each is matched for itself",
             )
         )
+        notes += _other_processes(windows)
     for label, inside in windows.items():
         notes += _apart_in_time(label, inside)
         notes += _same_content(inside)
@@ -230,27 +232,71 @@ def _written_by(claim: Claim) -> str:
     return ", ".join(parts)
 
 
-def _job_problems(every: list[Claim]) -> list[Problem]:
-    by_size: defaultdict[str, list[str]] = defaultdict(list)
-    by_job: defaultdict[str, list[str]] = defaultdict(list)
-    for claim in every:
+def _job_problems(windows: Labelled) -> list[Problem]:
+    claims = [claim for inside in windows.values() for claim in inside]
+    for jobs in (_by_world_size(claims), *map(_by_job, windows.values()), _by_gpu(claims)):
+        if len(jobs) > 1:
+            told = (f"{key}: {name_some(jobs[key])}" for key in sorted(jobs))
+            return [
+                Problem(
+                    f"these are files of different jobs: {'; '.join(told)}; give the files "
+                    "of one job at a time",
+                    bad_input=True,
+                )
+            ]
+    return []
+
+
+Jobs = Mapping[str, list[str]]
+"""Files by what tells jobs apart."""
+
+
+def _by_world_size(claims: list[Claim]) -> Jobs:
+    jobs: defaultdict[str, list[str]] = defaultdict(list)
+    for claim in claims:
         if claim.facts.meta.world_size:
-            by_size[f"{claim.facts.meta.world_size} ranks"].append(claim.file.path)
+            jobs[f"{claim.facts.meta.world_size} ranks"].append(claim.file.path)
+    return jobs
+
+
+def _by_job(inside: list[Claim]) -> Jobs:
+    jobs: defaultdict[str, list[str]] = defaultdict(list)
+    for claim in inside:
         if claim.facts.meta.job:
-            by_job[claim.facts.meta.job].append(claim.file.path)
+            jobs[claim.facts.meta.job].append(claim.file.path)
     # An id that every file has for itself names the process, not the job.
-    if all(len(paths) == 1 for paths in by_job.values()):
-        by_job.clear()
+    return {} if all(len(paths) == 1 for paths in jobs.values()) else jobs
+
+
+def _by_gpu(claims: list[Claim]) -> Jobs:
+    """Tell jobs apart by GPU: a rank does not change its model from window to window."""
+    jobs: defaultdict[str, list[str]] = defaultdict(list)
+    of_rank: defaultdict[int, set[str]] = defaultdict(set)
+    for claim in claims:
+        for model in {device.name for device in claim.facts.devices} - {""}:
+            jobs[model].append(claim.file.path)
+            of_rank[claim.rank].add(model)
+    changed = any(len(models) > 1 for models in of_rank.values())
+    return jobs if changed else {}
+
+
+def _other_processes(windows: Labelled) -> list[Note]:
+    """Say that windows may be of different runs: no rank kept its process."""
+    of_rank: defaultdict[int, list[int]] = defaultdict(list)
+    for inside in windows.values():
+        for claim in inside:
+            of_rank[claim.rank] += claim.facts.processes[:1]
+    several = [pids for pids in of_rank.values() if len(pids) > 1]
+    if not several or any(len(set(pids)) < len(pids) for pids in several):
+        return []
     return [
-        Problem(
-            "these are files of different jobs: "
-            + "; ".join(f"{key}: {name_some(paths)}" for key, paths in sorted(jobs.items()))
-            + "; give the files of one job at a time",
-            bad_input=True,
+        Note(
+            "windows_of_other_processes",
+            len(windows),
+            "no rank has the same process in two windows: they are separate runs, or the "
+            "job was restarted between them",
         )
-        for jobs in (by_size, by_job)
-        if len(jobs) > 1
-    ][:1]
+    ]
 
 
 def _apart_in_time(label: str, inside: list[Claim]) -> list[Note]:

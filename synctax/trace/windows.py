@@ -78,9 +78,17 @@ def fingerprint(claim: Claim) -> Hashable:
 
 def overlaps(one: FileFacts, other: FileFacts) -> bool:
     """Tell whether two traces share any time; empty traces share none."""
-    if None in (one.start_ns, one.end_ns, other.start_ns, other.end_ns):
+    one_ns, other_ns = span_ns(one), span_ns(other)
+    if one_ns is None or other_ns is None:
         return False
-    return one.start_ns <= other.end_ns and other.start_ns <= one.end_ns  # type: ignore[operator]
+    return one_ns[0] <= other_ns[1] and other_ns[0] <= one_ns[1]
+
+
+def span_ns(facts: FileFacts) -> tuple[int, int] | None:
+    """Return the first start and the last end; None of an empty trace."""
+    if facts.start_ns is None or facts.end_ns is None:
+        return None
+    return facts.start_ns, facts.end_ns
 
 
 def _separate(claims: list[Claim]) -> Labelled:
@@ -145,7 +153,7 @@ def _steps_label(cluster: list[Claim]) -> str:
 
 def _by_time(claims: list[Claim]) -> Labelled:
     def span(claim: Claim) -> tuple[int, int]:
-        return claim.facts.start_ns or 0, claim.facts.end_ns or 0
+        return span_ns(claim.facts) or (0, 0)
 
     clusters = _clusters(sorted(claims, key=span), span)
     return {f"window_{i}": cluster for i, cluster in enumerate(clusters, start=1)}
@@ -179,13 +187,15 @@ def without_copies(claims: Sequence[Claim]) -> tuple[list[Claim], dict[str, str]
     Returns
     -------
     claims
-        Those kept: the first in natural order.
+        Those kept: the one nearest the top, then the first in natural order.
     copies : dict
         Path of each file left out, and of the one it repeats.
     """
     first: dict[Hashable, Claim] = {}
     copies: dict[str, str] = {}
-    for claim in sorted(claims, key=lambda c: natural_key(c.file.path)):
+    for claim in sorted(
+        claims, key=lambda c: (c.file.path.count("/"), natural_key(c.file.path))
+    ):
         key = (claim.rank, claim.file.window, fingerprint(claim))
         same = first.setdefault(key, claim) if claim.facts.events else claim
         if same is not claim:
