@@ -9,11 +9,11 @@ does not depend on where chunks happen to end.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Generic, TypeVar
 
-from synctax.trace.salvage import quote_not_finite, repair
+from synctax.trace.salvage import Repaired, quote_not_finite, repair
 from synctax.trace.tally import Tally
 from synctax.trace.window import MAX_EVENT_BYTES, Undecided, Window
 
@@ -186,26 +186,28 @@ class EventList(Generic[E]):
         """Decode the events up to the comma; None if that is not possible as it stands."""
         buf, before = self._text.buf, self._text.buf[self._at]
         buf[self._at], buf[comma] = _OPEN_LIST, _CLOSE_LIST  # a list without a copy
-        events = self._strictly(memoryview(buf)[self._at : comma + 1])
+        events = self._strictly(memoryview(buf)[self._at : comma + 1], self._at)
         buf[self._at], buf[comma] = before, _COMMA
         if events is not None:
             self._at = comma
         return events
 
-    def _strictly(self, text: bytes | memoryview) -> list[E] | None:
+    def _strictly(self, text: bytes | memoryview, at: int) -> list[E] | None:
+        """Decode text from place `at`; None if it is no valid JSON, `inf` aside."""
         try:
             return self._decode(text)
         except ValueError:
-            quoted, count = quote_not_finite(text)
-        if not count:
-            return None
+            quoted = quote_not_finite(text)
+        return None if quoted is None else self._repaired(quoted, at)
+
+    def _repaired(self, fixed: Repaired, at: int) -> list[E] | None:
         try:
-            events = self._decode(quoted)
+            events = self._decode(fixed.text)
         except ValueError:
             return None
-        self._tally.add(
-            "nonfinite_value", count=count, where=self._text.where(self._at + 1)
-        )
+        for reason, count in fixed.repairs.count.items():
+            first = self._text.where(at + fixed.repairs.first[reason])
+            self._tally.add(reason, count=count, where=first)
         return events
 
     def _step(self) -> list[E]:
@@ -240,7 +242,7 @@ class EventList(Generic[E]):
         end, start = text.span(at)
         if end is not None:
             after = self._after(end)
-            events = self._strictly(b"[" + text.buf[at:end] + b"]")
+            events = self._strictly(b"[" + text.buf[at:end] + b"]", at - 1)
             if events is not None:
                 self._pass(end, after)
                 return events
@@ -251,10 +253,8 @@ class EventList(Generic[E]):
         fixed = repair(bytes(text.buf[at:limit]), self._grammar.event_key)
         if fixed:
             after = self._after(at + fixed.end)
-            events = self._strictly(b"[" + fixed.text + b"]")
+            events = self._repaired(replace(fixed, text=b"[" + fixed.text + b"]"), at)
             if events is not None:
-                for reason, count in fixed.repairs.items():
-                    self._tally.add(reason, count=count, where=text.where(at))
                 self._pass(at + fixed.end, after)
                 return events
         self._give_up("unreadable_event", at)

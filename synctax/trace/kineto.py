@@ -16,6 +16,7 @@ from synctax.trace.kineto_finish import (
     take_events,
     take_kernels,
     take_lanes,
+    take_strings,
     take_syncs,
 )
 from synctax.trace.kineto_keys import GRAMMAR, decode
@@ -80,6 +81,7 @@ class MsgspecScanner:
         meta = read_meta(listed.head, listed.tail, tally, closed=listed.closed)
         base_ns = base_time(collector, meta.base_time_ns, tally)
         starts, ends = collector.start_marks_ns, collector.end_marks_ns
+        strings, merged = take_strings(collector)
         events, row = take_events(collector, base_ns, tally)
         for reason, category, count in collector.skipped():
             tally.add(reason, category, count=count)
@@ -95,10 +97,10 @@ class MsgspecScanner:
             ),
             events=events,
             lanes=take_lanes(collector),
-            kernels=take_kernels(collector, row),
+            kernels=take_kernels(collector, row, merged),
             syncs=take_syncs(collector, row),
-            comms=take_comms(collector, row),
-            strings=tuple(collector.strings),
+            comms=take_comms(collector, row, merged),
+            strings=tuple(strings),
             notes=tally.notes(),
             truncated=not listed_in_full,
             bytes_read=listed.bytes_read,

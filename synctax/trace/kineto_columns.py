@@ -70,16 +70,18 @@ class Collector:
             **dict.fromkeys(COMM_NUMBERS, np.int64),
             comms_id=np.uint64,
         )
-        self.strings = Codes()
+        self.names = Codes()
+        # one dictionary a column: what is numbered when must not depend on the chunks
+        self.texts = {key: Codes() for key in ("geometry", *COMM_TEXTS, *COMM_JSON)}
         self.lanes = _Lanes()
-        self.labels: dict[int, str] = {}
+        self.labels: dict[tuple[Any, Any], str] = {}
         self.start_marks_ns: list[int] = []
         self.end_marks_ns: list[int] = []
         self._tally = tally
         self._classes = _Classes()
-        self._geometry = _Geometry(self.strings)
+        self._geometry = _Geometry(self.texts["geometry"])
         self._communicates = _Communicates()
-        self._handles: dict[int | str, int] = {}
+        self._devices, self._streams = _Handles(), _Handles()
         self._seen = 0
 
     def add(self, events: Sequence[Event]) -> None:
@@ -105,7 +107,7 @@ class Collector:
         for (phase, category), number in self._classes.items():
             if self._classes.kind[number] in (_SKIP, _MARK):
                 found[_skip_reason(phase, category)] += self._classes.count[number]
-        return ((reason, name, count) for (reason, name), count in sorted(found.items()))
+        return [(*key, count) for key, count in sorted(found.items()) if count]
 
     def _add_kept(self, events: list[Event], kind: I8) -> None:
         start_ns, start_status = parse_us([event.ts for event in events])
@@ -125,7 +127,7 @@ class Collector:
         if not events:
             return
         args = [event.args or NO_ARGS for event in events]
-        name = self._codes([event.name or "" for event in events])
+        name = np.array(self.names.code([event.name or "" for event in events]), np.int32)
         first = self.events.size
         device, stream = self._places(events, args, kind)
         self.events.append(
@@ -157,25 +159,14 @@ class Collector:
         at = np.flatnonzero(np.isin(kind, _ON_DEVICE))
         rows = at.tolist()
         device[at] = [
-            self._place(events[i].pid if (d := args[i].device) is None else d) for i in rows
+            self._devices.place(events[i].pid if (d := args[i].device) is None else d)
+            for i in rows
         ]
         stream[at] = [
-            self._place(events[i].tid if (s := args[i].stream) is None else s) for i in rows
+            self._streams.place(events[i].tid if (s := args[i].stream) is None else s)
+            for i in rows
         ]
         return device, stream
-
-    def _place(self, value: Any) -> int:
-        if type(value) is int and -1 <= value < _HANDLES:
-            return value
-        number = whole(value)
-        if number is None and not isinstance(value, str):
-            return ABSENT
-        if number is not None and (number < 0 or number == _NO_STREAM):
-            return ABSENT
-        if number is not None and number < _HANDLES:
-            return number
-        key = value if number is None else number
-        return self._handles.setdefault(key, _HANDLES + len(self._handles))
 
     def _add_kernels(self, args: list[Args], kind: I8, first: int) -> None:
         rows = [
@@ -205,7 +196,7 @@ class Collector:
 
     def _comm_rows(self, args: list[Args], kind: I8, name: I32) -> list[int]:
         ranges = (kind == EventKind.CPU_OP) | (kind == EventKind.ANNOTATION)
-        told: Bool = self._communicates.of(name, self.strings) & ranges
+        told: Bool = self._communicates.of(name, self.names) & ranges
         for i in np.flatnonzero(kind == EventKind.KERNEL).tolist():
             told[i] = _has_metadata(args[i])
         return np.flatnonzero(told).tolist()
@@ -216,11 +207,10 @@ class Collector:
         told = [args[i] for i in rows]
         columns: dict[str, Any] = {"event": first + np.array(rows)}
         for key in COMM_TEXTS:
-            columns[key] = self._texts(getattr(a, key) for a in told)
+            columns[key] = self._texts(key, (getattr(a, key) for a in told))
         for key in COMM_JSON:
-            columns[key] = self._texts(
-                bytes(getattr(a, key)).decode("utf-8", "replace") or None for a in told
-            )
+            raw = (bytes(getattr(a, key)).decode("utf-8", "replace") for a in told)
+            columns[key] = self._texts(key, (text or None for text in raw))
         for key in COMM_NUMBERS:
             columns[key] = self._integers([getattr(a, key) for a in told])
         columns["comms_id"] = np.array(
@@ -237,11 +227,9 @@ class Collector:
             return 0
         return number % 2**64  # written by a signed printer it may be negative
 
-    def _texts(self, values: Iterable[Any]) -> list[int]:
-        return [ABSENT if v is None else self.strings[_text(v)] for v in values]
-
-    def _codes(self, texts: list[str]) -> I32:
-        return np.array(self.strings.code(texts), np.int32)
+    def _texts(self, key: str, values: Iterable[Any]) -> list[int]:
+        codes = self.texts[key]
+        return [ABSENT if v is None else codes[_text(v)] for v in values]
 
     def _integers(self, values: Sequence[Any]) -> I64:
         return integers(values, self._oversized)
@@ -253,8 +241,7 @@ class Collector:
         for event in events:
             if event.ph == "M":
                 if event.name == "thread_name" and event.args:
-                    lane = self.lanes[event.pid, event.tid]
-                    self.labels[lane] = _label(event.args.name)
+                    self.labels[event.pid, event.tid] = _label(event.args.name)
             elif event.name:
                 self._add_mark(event)
 
@@ -262,6 +249,7 @@ class Collector:
         marks = {_START_MARK: self.start_marks_ns, _END_MARK: self.end_marks_ns}
         for name, known in marks.items():
             if event.name and event.name.startswith(name):
+                self._classes.count[self._classes[event.ph, event.cat]] -= 1  # used
                 ns, status = parse_us([event.ts])
                 if status[0] == TimeStatus.OK and ns[0] > 0:
                     known.append(int(ns[0]))
@@ -312,14 +300,34 @@ class _Lanes(dict[tuple[Any, Any], int]):
         self._names: dict[str, int] = {}
 
     def __missing__(self, key: tuple[Any, Any]) -> int:
-        place = self._number(key[0]), self._number(key[1])
-        lane = self[key] = self.places.setdefault(place, len(self.places))
+        lane = self[key] = self.places.setdefault(self.place(key), len(self.places))
         return lane
+
+    def place(self, key: tuple[Any, Any]) -> tuple[int, int]:
+        """Return process and thread as numbers."""
+        return self._number(key[0]), self._number(key[1])
 
     def _number(self, value: Any) -> int:
         if isinstance(value, str) and whole(value) is None:
             return self._names.setdefault(value, -2 - len(self._names))
         return integer(value)
+
+
+class _Handles(dict[int | str, int]):
+    """Numbers devices or streams; pointers, which do not fit, get numbers of their own."""
+
+    def place(self, value: Any) -> int:
+        if type(value) is int and -1 <= value < _HANDLES:
+            return value
+        number = whole(value)
+        if number is None and not isinstance(value, str):
+            return ABSENT
+        if number is not None and (number < 0 or number == _NO_STREAM):
+            return ABSENT
+        if number is not None and number < _HANDLES:
+            return number
+        key = value if number is None else number
+        return self.setdefault(key, _HANDLES + len(self))
 
 
 class _Geometry(dict[tuple[bytes, bytes], int]):

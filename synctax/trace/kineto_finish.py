@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from synctax.arrays import I8, I64, Bool
-from synctax.trace.columns import Columns
+from synctax.arrays import ABSENT, I8, I32, I64, Bool
+from synctax.trace.columns import Codes, Columns
 from synctax.trace.kineto_columns import (
     COMM_JSON,
     COMM_NUMBERS,
@@ -77,9 +77,7 @@ def base_time(collector: Collector, base_ns: int, tally: Tally) -> int:
 
 
 def _step_codes(collector: Collector) -> list[int]:
-    return [
-        code for text, code in collector.strings.items() if text.startswith(STEP_PREFIX)
-    ]
+    return [code for text, code in collector.names.items() if text.startswith(STEP_PREFIX)]
 
 
 def _order(start_ns: I64, keep: Bool) -> I64:
@@ -104,7 +102,7 @@ def _possible(
     for reason, found in impossible(start_ns, duration_ns, on_gpu).items():
         at = np.flatnonzero(found)
         if at.size:
-            texts = texts or tuple(collector.strings)
+            texts = texts or tuple(collector.names)
             first = f"{texts[name[at[0]]]!r:.80} at {start_ns[at[0]] / 1000:,.3f} µs"
             tally.add(reason, count=at.size, where=first.__str__)
             keep &= ~found
@@ -113,29 +111,59 @@ def _possible(
 
 def take_lanes(collector: Collector) -> Lanes:
     """Build the lanes."""
-    places = np.array(list(collector.lanes.places), np.int64).reshape(-1, 2)
-    labels = (collector.labels.get(lane, "") for lane in range(len(places)))
+    lanes = collector.lanes
+    places = np.array(list(lanes.places), np.int64).reshape(-1, 2)
+    labels = [""] * len(places)
+    for key, label in collector.labels.items():
+        lane = lanes.places.get(lanes.place(key))
+        if lane is not None:
+            labels[lane] = label
     return Lanes(places[:, 0].copy(), places[:, 1].copy(), tuple(labels))
 
 
-def take_kernels(collector: Collector, row: I64) -> KernelArgs:
+def take_strings(collector: Collector) -> tuple[Codes, dict[str, I32]]:
+    """Merge the dictionaries of the columns.
+
+    Returns
+    -------
+    Codes
+        All strings: the names with the codes they have, then what the columns add.
+    dict of str to (k,) int32
+        For each column, the merged code of each of its own codes.
+    """
+    merged = collector.names
+    return merged, {
+        key: np.array(merged.code(codes), np.int32)
+        for key, codes in collector.texts.items()
+    }
+
+
+def take_kernels(collector: Collector, row: I64, merged: dict[str, I32]) -> KernelArgs:
     """Build the launch geometries."""
-    return KernelArgs(**_rows(collector.kernels, ("geometry", "graph_node"), row))
+    return KernelArgs(**_rows(collector.kernels, ("geometry", "graph_node"), row, merged))
 
 
 def take_syncs(collector: Collector, row: I64) -> SyncArgs:
     """Build the waits."""
-    return SyncArgs(**_rows(collector.syncs, WAITS, row))
+    return SyncArgs(**_rows(collector.syncs, WAITS, row, {}))
 
 
-def take_comms(collector: Collector, row: I64) -> CommArgs:
+def take_comms(collector: Collector, row: I64, merged: dict[str, I32]) -> CommArgs:
     """Build the metadata of communication."""
     keys = (*COMM_TEXTS, *COMM_JSON, *COMM_NUMBERS, "comms_id")
-    return CommArgs(**_rows(collector.comms, keys, row))
+    return CommArgs(**_rows(collector.comms, keys, row, merged))
 
 
-def _rows(columns: Columns, keys: tuple[str, ...], row: I64) -> dict[str, Any]:
+def _rows(
+    columns: Columns, keys: tuple[str, ...], row: I64, merged: dict[str, I32]
+) -> dict[str, Any]:
     event = row[columns.take("event")]
     order = np.argsort(event, kind="stable")
     order = order[event[order] >= 0]
-    return {"event": event[order], **{key: columns.take(key)[order] for key in keys}}
+    rows = {"event": event[order]}
+    for key in keys:
+        column = columns.take(key)[order]
+        if key in merged and merged[key].size:
+            column = np.where(column == ABSENT, np.int32(ABSENT), merged[key][column])
+        rows[key] = column
+    return rows

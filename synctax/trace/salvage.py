@@ -43,15 +43,34 @@ class Repaired:
 
     text: bytes
     end: int
-    repairs: Counter[str]
+    repairs: "Repairs"
 
 
-def quote_not_finite(text: bytes | memoryview) -> tuple[bytes, int]:
-    """Turn `inf` and `nan` as values into strings; return the number of them.
+class Repairs:
+    """How often each kind of repair was made, and where in the text first."""
+
+    def __init__(self) -> None:
+        self.count: Counter[str] = Counter()
+        self.first: dict[str, int] = {}
+
+    def add(self, reason: str, at: int, count: int = 1) -> None:
+        """Count a repair at an offset."""
+        self.count[reason] += count
+        self.first.setdefault(reason, at)
+
+
+def quote_not_finite(text: bytes | memoryview) -> Repaired | None:
+    """Turn `inf` and `nan` as values into strings; None where there are none.
 
     Right only if the result is valid JSON: the words may also stand inside a string.
     """
-    return _NOT_FINITE_VALUE.subn(rb'\1"\2"', text)
+    first = _NOT_FINITE_VALUE.search(text)
+    if first is None:
+        return None
+    quoted, count = _NOT_FINITE_VALUE.subn(rb'\1"\2"', text)
+    repairs = Repairs()
+    repairs.add("nonfinite_value", first.start(2), count)
+    return Repaired(quoted, len(text), repairs)
 
 
 def repair(text: bytes, event_key: "re.Pattern[bytes]") -> Repaired | None:
@@ -92,7 +111,7 @@ class _Parser:
         self.text = text
         self.at = 0
         self.out: list[bytes] = []
-        self.repairs: Counter[str] = Counter()
+        self.repairs = Repairs()
         self._event_key = event_key
 
     def peek(self) -> bytes:
@@ -151,18 +170,18 @@ class _Parser:
         end = self.peek() == close
         wanted = 0 if first or end else 1
         if commas > wanted:
-            self.repairs["extra_comma"] += commas - wanted
+            self.repairs.add("extra_comma", self.at, commas - wanted)
         elif commas < wanted:
             if close == b"]":
                 raise _HopelessError
-            self.repairs["missing_comma"] += 1
+            self.repairs.add("missing_comma", self.at)
         if wanted:
             self.out.append(b",")
         return not end
 
     def _literal(self, first: bytes) -> None:
         if first in (b",", b"}"):
-            self.repairs["missing_value"] += 1
+            self.repairs.add("missing_value", self.at)
             self.out.append(b"null")
             return
         literal = _LITERAL.match(self.text, self.at)
@@ -171,7 +190,7 @@ class _Parser:
         if _JSON_LITERAL.fullmatch(literal[0]):
             self.out.append(literal[0])
         elif _NOT_FINITE_LITERAL.fullmatch(literal[0]):
-            self.repairs["nonfinite_value"] += 1
+            self.repairs.add("nonfinite_value", self.at)
             self.out.append(b'"' + literal[0] + b'"')
         else:
             raise _HopelessError
@@ -195,7 +214,7 @@ class _Parser:
     def _clean(self, raw: bytes) -> bytes:
         text = raw.decode("utf-8", "replace")
         if "\ufffd" in text and text.encode() != raw:
-            self.repairs["invalid_utf8"] += 1
+            self.repairs.add("invalid_utf8", self.at)
         text = _TO_ESCAPE.sub(self._escape, text)
         if "\\u" in text:
             text = _LONE_SURROGATE.sub(self._surrogate, text)
@@ -204,20 +223,20 @@ class _Parser:
     def _escape(self, match: "re.Match[str]") -> str:
         found = match[0]
         if found == "\\":
-            self.repairs["bad_escape"] += 1
+            self.repairs.add("bad_escape", self.at)
             return "\\\\"
         if found == '"':
-            self.repairs["unescaped_quote"] += 1
+            self.repairs.add("unescaped_quote", self.at)
             return '\\"'
         if found < " ":
-            self.repairs["control_character"] += 1
+            self.repairs.add("control_character", self.at)
             return f"\\u{ord(found):04x}"
         return found
 
     def _surrogate(self, match: "re.Match[str]") -> str:
         if match[1]:
             return match[0]
-        self.repairs["lone_surrogate"] += 1
+        self.repairs.add("lone_surrogate", self.at)
         return "\\ufffd"
 
 

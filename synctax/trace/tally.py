@@ -37,7 +37,7 @@ DETAILS = {
 
 
 class Tally:
-    """Collects notes by reason and detail; the order is that of the first occurrence."""
+    """Collects notes by reason and detail."""
 
     def __init__(self) -> None:
         self._count: dict[tuple[str, str], int] = {}
@@ -62,8 +62,8 @@ class Tally:
         return any(known == reason for known, _ in self._count)
 
     def notes(self) -> tuple[Note, ...]:
-        """What was counted, as notes."""
+        """What was counted, as notes, in order of reason and detail."""
         return tuple(
             Note(reason, count, detail, self._where[reason, detail])
-            for (reason, detail), count in self._count.items()
+            for (reason, detail), count in sorted(self._count.items())
         )
