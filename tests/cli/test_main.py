@@ -277,3 +277,7 @@ def test_a_closed_pipe_ends_in_silence(tmp_path):
         running.wait(timeout=30)
     assert errors == ""
     assert running.returncode == 1
+
+
+def test_python_m_is_the_same_program(process):
+    assert process("--version").stdout.startswith("synctax ")
