@@ -9,12 +9,13 @@ import numpy as np
 
 from synctax.arrays import ABSENT, I64, Bool
 from synctax.collectives import payload
-from synctax.collectives.catalog import by_name
+from synctax.collectives.distinct import distinct_rows
 from synctax.collectives.membership import Membership
 from synctax.collectives.model import Op
 from synctax.collectives.sources import Described, Sources
 from synctax.trace import names
 from synctax.trace.model import RankTrace
+from synctax.trace.names import by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +44,12 @@ def amounts(
     own, record, annotation, operator = described.rows
     for rows, both_sides in ((own, 0), (annotation, 0), (record, 0), (operator, 1)):
         open_ = np.flatnonzero((rows >= 0) & ((size < 0) | (dtype == "")))
-        facts = np.stack(
-            [
-                comms.input_dims[rows[open_]],
-                comms.input_type[rows[open_]],
-                op[open_],
-                ranks[open_],
-            ],
-            axis=1,
-        )
-        distinct, inverse = np.unique(facts, axis=0, return_inverse=True)
-        told = [_from_shapes(row, strings, both_sides) for row in distinct.tolist()]
-        told_size = np.array([bytes_ for bytes_, _ in told], np.int64)[inverse.ravel()]
-        told_dtype = np.array([kind for _, kind in told], np.object_)[inverse.ravel()]
+        dims, types = comms.input_dims[rows[open_]], comms.input_type[rows[open_]]
+        facts = np.stack([dims, types, op[open_], ranks[open_]])
+        first, number = distinct_rows(*facts)
+        told = [_from_shapes(row, strings, both_sides) for row in facts.T[first].tolist()]
+        told_size = np.array([bytes_ for bytes_, _ in told], np.int64)[number]
+        told_dtype = np.array([kind for _, kind in told], np.object_)[number]
         size[open_] = np.where(size[open_] < 0, told_size, size[open_])
         dtype[open_] = np.where(dtype[open_] == "", told_dtype, dtype[open_])
     named = _text(strings, name[sources.event], lambda text: names.kernel(text).dtype or "")

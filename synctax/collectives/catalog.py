@@ -1,16 +1,13 @@
 """Which events of a trace communicate, decided once a name instead of once an event."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
-from synctax.arrays import I32, I64, Bool
+from synctax.arrays import I64, Bool
 from synctax.trace import names
 from synctax.trace.model import EventKind, RankTrace
-
-_T = TypeVar("_T", bound=np.generic)
+from synctax.trace.names import by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +66,6 @@ def catalog(trace: RankTrace) -> Catalog:
         operators=cpu[place == _RANGE["operator"]],
         spans=cpu[place == _SPAN],
     )
-
-
-def by_name(
-    strings: tuple[str, ...], codes: I32, ask: Callable[[str], object], dtype: type[_T]
-) -> "np.ndarray[tuple[int], np.dtype[_T]]":
-    """Ask something of every distinct string and answer for each code; 0 for code -1."""
-    seen = np.zeros(len(strings) + 1, np.bool_)
-    seen[codes] = True
-    answer = np.zeros(len(strings) + 1, dtype)
-    for code in np.flatnonzero(seen[:-1]).tolist():
-        answer[code] = ask(strings[code])
-    return answer[codes]
 
 
 _COMMUNICATION, _UNNAMED = 1, 2

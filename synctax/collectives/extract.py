@@ -6,7 +6,7 @@ that a CPU backend (gloo) spends in each collective.
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I32, I64
+from synctax.arrays import ABSENT, I32, I64, Bool
 from synctax.collectives import membership, sources
 from synctax.collectives.amounts import amounts, peers, uneven
 from synctax.collectives.busy import intersection, union
@@ -185,22 +185,28 @@ def _notes(does: Operations, payload_bytes: I64, found: Catalog) -> tuple[Note, 
 def _unobserved(trace: RankTrace, found: Catalog, linked: Sources) -> tuple[Note, ...]:
     """Count calls that left no communication kernel."""
     copies = sources.around(trace, found, found.copies, anchor(trace.events, found.copies))
-    outer = (copies.annotation, copies.record, copies.operator)
-    empty = np.setdiff1d(
-        found.annotations, np.concatenate([linked.annotation, copies.annotation])
-    )
-    kernel_of = np.concatenate([linked.annotation, linked.record, linked.operator])
-    by_engine = np.zeros(len(copies), np.bool_)
+    served = _mark(trace, linked.annotation, linked.record, linked.operator)
     call = np.full(len(copies), ABSENT, np.int64)
-    for level in outer:
-        by_engine |= np.isin(level, kernel_of[kernel_of >= 0])
+    beside = np.zeros(len(copies), np.bool_)
+    for level in (copies.annotation, copies.record, copies.operator):
+        beside |= served[level]
         call = np.where(call < 0, level, call)
-    engine = np.unique(call[(call >= 0) & ~by_engine]).size
+    engine = np.unique(call[(call >= 0) & ~beside]).size
+    empty = ~_mark(trace, linked.annotation, copies.annotation)[found.annotations]
     notes = []
     if engine:
         detail = "copied between GPUs by copy engines: no kernel shows when ranks met"
         notes.append(Note("copy_engine_collective", engine, detail))
-    if empty.size and (found.kernels.size or found.compute.size):
+    if empty.any() and (found.kernels.size or found.compute.size):
         detail = "calls without a communication kernel in this window"
-        notes.append(Note("call_without_kernel", int(empty.size), detail))
+        notes.append(Note("call_without_kernel", int(empty.sum()), detail))
     return tuple(notes)
+
+
+def _mark(trace: RankTrace, *events: I64) -> Bool:
+    """Mark events; -1 marks none and is not marked itself."""
+    marked = np.zeros(len(trace.events) + 1, np.bool_)
+    for event in events:
+        marked[event] = True
+    marked[-1] = False
+    return marked

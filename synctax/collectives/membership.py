@@ -6,12 +6,13 @@ import numpy as np
 
 from synctax.arrays import ABSENT, I32, I64
 from synctax.collectives import groups
-from synctax.collectives.catalog import by_name
+from synctax.collectives.distinct import distinct_rows
 from synctax.collectives.groups import GroupFacts
 from synctax.collectives.model import Group
 from synctax.collectives.sources import Described, Sources, op_code
 from synctax.trace import names
 from synctax.trace.model import Note, RankTrace, TraceMeta
+from synctax.trace.names import by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,14 @@ def labelled(trace: RankTrace, described: Described) -> tuple[I64, list[Group]]:
         comms.rank_start,
         comms.rank_stride,
     )
-    facts = np.stack([described.first(column) for column in columns], axis=1)
-    has_label = np.flatnonzero((facts[:, 0] >= 0) | (facts[:, 1] >= 0))
-    distinct, inverse = np.unique(facts[has_label], axis=0, return_inverse=True)
-    resolved = [_resolve(row, trace.strings, trace.meta) for row in distinct.tolist()]
-    number, kept = _deduplicate(resolved)
-    group = np.full(facts.shape[0], ABSENT, np.int64)
-    group[has_label] = number[inverse.ravel()]
+    facts = np.stack([described.first(column) for column in columns])
+    has_label = np.flatnonzero((facts[0] >= 0) | (facts[1] >= 0))
+    told = facts[:, has_label]
+    first, number = distinct_rows(*told)
+    resolved = [_resolve(row, trace.strings, trace.meta) for row in told.T[first].tolist()]
+    united, kept = _deduplicate(resolved)
+    group = np.full(facts.shape[1], ABSENT, np.int64)
+    group[has_label] = united[number]
     return group, kept
 
 
@@ -92,7 +94,7 @@ def of_kernels(trace: RankTrace, sources: Sources, described: Described) -> Memb
     group, known = labelled(trace, described)
     inferred = int(((group >= 0) & sources.adopted).sum())
     stream = events.stream[sources.event]
-    place = np.stack([events.device[sources.event], stream], axis=1)
+    device = events.device[sources.event]
     libraries: dict[str, int] = {"nccl": 0, "rccl": 0}  # RCCL goes by NCCL's names
     library = by_name(
         trace.strings,
@@ -101,29 +103,27 @@ def of_kernels(trace: RankTrace, sources: Sources, described: Described) -> Memb
         np.int32,
     )
     before = group.copy()
-    _spread(group, np.column_stack([place, library]))
+    _spread(group, distinct_rows(device, stream, library)[1])
     inferred += int(((before < 0) & (group >= 0)).sum())
 
     lost = np.flatnonzero(group < 0)
-    streams, ordinal = np.unique(place[lost], axis=0, return_inverse=True)
-    group[lost] = len(known) + ordinal.ravel()
-    known += [groups.unlabelled(i) for i in range(streams.shape[0])]
+    streams, ordinal = distinct_rows(device[lost], stream[lost])
+    group[lost] = len(known) + ordinal
+    known += [groups.unlabelled(i) for i in range(streams.size)]
     notes = (
         *_inferred(inferred),
         *_note(
             "group_unlabelled",
             lost.size,
-            f"no metadata: taken as one group a stream, {streams.shape[0]} in all",
+            f"no metadata: taken as one group a stream, {streams.size} in all",
         ),
         *_ranks_unknown(group, known),
     )
     return Membership(group.astype(np.int32), tuple(known), notes)
 
 
-def _spread(group: I64, place: "np.ndarray[tuple[int, int], np.dtype[np.int32]]") -> None:
+def _spread(group: I64, where: I64) -> None:
     """Where all labelled members of a place agree on their group, give it to the others."""
-    _, where = np.unique(place, axis=0, return_inverse=True)
-    where = where.ravel()
     n = int(where.max(initial=-1)) + 1
     low, high = np.full(n, np.iinfo(np.int64).max), np.full(n, ABSENT, np.int64)
     has_label = group >= 0

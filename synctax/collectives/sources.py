@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from synctax.arrays import ABSENT, I32, I64, U64, Bool
-from synctax.collectives.catalog import Catalog, by_name
+from synctax.collectives.catalog import Catalog
+from synctax.collectives.distinct import distinct_rows
 from synctax.collectives.link import Anchors, Ranges, anchor
 from synctax.collectives.model import Op
 from synctax.trace import names
 from synctax.trace.model import RankTrace
+from synctax.trace.names import by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +231,10 @@ def settle(trace: RankTrace, sources: Sources, does: Operations, group: I32) -> 
     Where all named kernels of the same name and group agree on an operation, the others
     take it; they remain unnamed.
     """
-    kernel = trace.events.name[sources.event]
-    _, like = np.unique(np.stack([kernel, group], axis=1), axis=0, return_inverse=True)
-    like = like.ravel()
-    n = int(like.max(initial=-1)) + 1
+    if does.named.all():
+        return does
+    first, like = distinct_rows(trace.events.name[sources.event], group)
+    n = first.size
     low, high = np.full(n, np.int64(len(Op))), np.full(n, ABSENT, np.int64)
     np.minimum.at(low, like[does.named], does.op[does.named])
     np.maximum.at(high, like[does.named], does.op[does.named])

@@ -5,13 +5,20 @@ The knowledge is `names.toml`; this module loads it once and answers by string.
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from synctax.arrays import I32
 
 COMMUNICATION = "communication"
+
+_T = TypeVar("_T", bound=np.generic)
 
 RangeKind = Literal["annotation", "record", "operator"]
 
@@ -292,3 +299,36 @@ def _known_role(text: str) -> str | None:
     for ending in ("_gloo", "_ag", "_group"):
         bare = bare.removesuffix(ending)
     return _tables().roles.get(bare)
+
+
+def by_name(
+    strings: tuple[str, ...], codes: I32, ask: Callable[[str], object], dtype: type[_T]
+) -> npt.NDArray[_T]:
+    """Ask something of every distinct string and answer for each code.
+
+    Parameters
+    ----------
+    strings : tuple of str
+        The dictionary that codes index.
+    codes : (n,) int32
+    ask : callable
+        From a string to a number, asked once a distinct string.
+    dtype : type
+        Of the answers.
+
+    Returns
+    -------
+    (n,) dtype
+        0 for code -1.
+
+    Examples
+    --------
+    >>> by_name(("a", "bcd"), np.array([1, -1, 1], np.int32), len, np.int64)
+    array([3, 0, 3])
+    """
+    seen = np.zeros(len(strings) + 1, np.bool_)
+    seen[codes] = True
+    answer = np.zeros(len(strings) + 1, dtype)
+    for code in np.flatnonzero(seen[:-1]).tolist():
+        answer[code] = ask(strings[code])
+    return answer[codes]

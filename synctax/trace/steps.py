@@ -14,6 +14,7 @@ import numpy as np
 
 from synctax.arrays import ABSENT, I64
 from synctax.trace.model import EventKind, RankTrace
+from synctax.trace.names import by_name
 
 _STEP = re.compile(r"ProfilerStep#(\d+)$")
 
@@ -63,13 +64,8 @@ def gpu_steps(trace: RankTrace) -> Steps:
 def _steps(trace: RankTrace, kind: EventKind) -> Steps:
     events = trace.events
     rows = np.flatnonzero(events.kind == kind)
-    numbers = {
-        code: int(found[1])
-        for code in np.unique(events.name[rows]).tolist()
-        if (found := _STEP.match(trace.strings[code]))
-    }
-    rows = rows[np.isin(events.name[rows], list(numbers))]
-    number = np.array([numbers[int(code)] for code in events.name[rows]], np.int64)
+    number = by_name(trace.strings, events.name[rows], _number, np.int64) - 1
+    rows, number = rows[number >= 0], number[number >= 0]
     # One window a step: several threads or streams may repeat it.
     number, owner = np.unique(number, return_inverse=True)
     start = np.full(number.size, np.iinfo(np.int64).max)
@@ -78,3 +74,9 @@ def _steps(trace: RankTrace, kind: EventKind) -> Steps:
     np.maximum.at(end, owner, events.start_ns[rows] + events.duration_ns[rows])
     order = np.argsort(start, kind="stable")
     return Steps(number[order], start[order], end[order])
+
+
+def _number(name: str) -> int:
+    """Number of the step that a name marks, plus 1; 0 where it marks none."""
+    found = _STEP.match(name)
+    return int(found[1]) + 1 if found else 0

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synctax.collectives.busy import intersection, union
+from synctax.collectives.distinct import distinct_rows
 from synctax.collectives.link import Anchors, Ranges
 from synctax.collectives.model import Op
 from synctax.collectives.payload import (
@@ -129,6 +130,19 @@ def test_an_intersection_holds_the_moments_of_both(a, b):
     start, end = intersection(*one, *other)
     assert moments(start, end) == moments(*one) & moments(*other)
     assert (start < end).all()
+
+
+cells = st.integers(-(2**62), 2**62 - 1) | st.integers(-1, 3)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(cells, cells, cells), max_size=8))
+def test_equal_rows_and_only_they_have_one_number(rows):
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    first, number = distinct_rows(*table.T)
+    values, expected = np.unique(table, axis=0, return_inverse=True)
+    assert number.tolist() == expected.ravel().tolist()
+    assert table[first].tolist() == values.tolist()
 
 
 def slow_innermost(rows, lane, time):
