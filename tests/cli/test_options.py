@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synctax import workspace
 from synctax.cli import options
 from synctax.report.output import Output
 
@@ -111,7 +112,7 @@ def test_defaults_write_a_table_to_stdout():
         "steps": None,
         "workers": None,
         "manifest": None,
-        "workspace": Path(".synctax"),
+        "workspace": Path(workspace.DIRECTORY),
         "no_cache": False,
         "out": Output("table", None, 0),
     }
