@@ -276,15 +276,15 @@ def _verdicts(
 def _measure(job: Job, counts: Counts, groups: Sequence[JobGroup]) -> Verdict:
     if job.problems:
         return Verdict("measure", "no", job.problems[0].message)
-    shared: dict[str, list[JobGroup]] = {}
+    taking_part: dict[int, set[int]] = {}
+    for (group, _), by_rank in counts.items():
+        taking_part.setdefault(group, set()).update(+by_rank)
     compared: set[int] = set()
-    for group in dict.fromkeys(g for g, _ in counts):
-        takes_part = {
-            rank for (g, _), by_rank in counts.items() if g == group for rank in +by_rank
-        }
-        if len(takes_part) >= PAIR:
+    shared: dict[str, list[JobGroup]] = {}
+    for group, members in taking_part.items():
+        if len(members) >= PAIR:
             shared.setdefault(groups[group].role, []).append(groups[group])
-            compared |= {job.ranks[rank].rank for rank in takes_part}
+            compared |= {job.ranks[member].rank for member in members}
     if not shared:
         return Verdict("measure", "no", _why_not(job, groups))
     total = job.world_size or len({rank.rank for rank in job.ranks})

@@ -65,6 +65,14 @@ def test_long_names_are_cut_to_what_tells_them_apart(run, tmp_path):
     assert "gpu-a7.cluster.example.org_19480" in run("inspect", tmp_path, "-v").stdout
 
 
+def test_long_names_with_nothing_in_common_stay_whole(run, tmp_path):
+    job(tmp_path, ranks=1, name="a{}" + "b" * 50)
+    job(tmp_path, ranks=1, name="c{}" + "d" * 50)
+    names = [path.name for path in tmp_path.iterdir()]
+    result = run("inspect", *(tmp_path / name for name in names))
+    assert [name for name in names if name not in result.stdout] == []
+
+
 def test_what_is_no_trace_is_told_with_what_to_do(run, tmp_path):
     job(tmp_path)
     for n in range(7):
@@ -131,6 +139,35 @@ def test_a_rank_with_fewer_collectives_is_named(run, tmp_path):
     assert result.exit_code == 0
     assert "default all_reduce: rank 1 has 1, others 3" in result.stdout
     assert "1 to 3" in result.stdout
+
+
+def test_a_rank_whose_collectives_were_cut_off_is_not_counted(run, tmp_path):
+    job(tmp_path, ranks=3)
+    cpu = {
+        "ph": "X",
+        "cat": "cpu_op",
+        "name": "aten::mm",
+        "pid": 1,
+        "tid": 1,
+        "ts": 5,
+        "dur": 2,
+    }
+    whole = trace(cpu, *[all_reduce(1000, 20, ranks=range(3))], rank=1, world=3)
+    write(tmp_path / "rank1.json", whole[: whole.index("nccl") - 30])
+    result = run("inspect", tmp_path)
+    assert "measure:   yes: 2 of 3 ranks" in result.stdout
+    assert "used (cut off)" in result.stdout
+    assert "rank 1 has 0, others 3" in result.stdout
+    assert "recorded no GPU" not in result.stdout
+
+
+def test_kernels_with_and_without_seq_are_told_by_their_share(run, tmp_path):
+    for rank in range(2):
+        events = [all_reduce(100, 10 + rank, ranks=(0, 1), seq=0)]
+        events += [all_reduce(100 * k, 10 + rank, ranks=(0, 1)) for k in (2, 3, 4)]
+        write(tmp_path / f"rank{rank}.json", trace(*events, rank=rank))
+    result = run("inspect", tmp_path)
+    assert "matching:  25% by Seq, 75% by order, operation and size" in result.stdout
 
 
 def test_hosts_decide_what_is_said_of_clocks(run, tmp_path):

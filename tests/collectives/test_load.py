@@ -211,6 +211,72 @@ def test_progress_adds_up_to_the_bytes_of_the_files(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "names",
+    [
+        ("traces/iteration_10/rank{}_trace.json.gz",),
+        ("traces/iteration_10/leaf/rank{}_trace.json.gz",),
+        ("profile_trace/iteration_10/rank{}_trace.json",),
+        ("worker{}_step_12.1694128201545.pt.trace.json.gz",),
+        ("torch_profile/rank-{}.json.gz", "chakra/rank-{}.json.gz"),
+        ("iteration_3/r{}-2024-05-01-10-11-12.pt.trace.json",),
+        ("node1/exp-rank[{}].1698954910154.pt.trace.json.gz",),
+        ("rank{}.1698954910154219890.pt.trace.json.gz",),
+        ("1754500000.12-TP-{}.trace.json.gz",),
+        ("trace-rank-{}.json",),
+        ("megatron_kineto_{}.json.gz",),
+        ("run/rank_{}/trace.json",),
+    ],
+)
+def test_every_layout_that_names_ranks_gives_them_without_help(tmp_path, names):
+    for rank in range(2):
+        events = [all_reduce(100 - rank, 10 + rank, ranks=(0, 1), device=rank)]
+        write(tmp_path / names[0].format(rank), trace(*events))
+        for twin in names[1:]:
+            write(tmp_path / twin.format(rank), '{"schema": "1.1.1", "nodes": []}')
+    found = load([str(tmp_path)])
+    assert [r.rank for r in found.ranks] == [0, 1]
+    assert {r.window for r in found.ranks} == {""}
+    assert len(found.skipped) == 2 * (len(names) - 1)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpu-a7_1948{}.1698954910154219890.pt.trace.json.gz",
+        "libkineto_activities_31{}.json",
+        "175450000{}-TP-0-DP-0.trace.json.gz",
+        "trace_step_{}.json",
+        "run_{}00.json",
+    ],
+)
+def test_a_layout_that_names_no_rank_needs_the_content_or_a_manifest(tmp_path, name):
+    for rank in range(2):
+        events = [all_reduce(100 - rank, 10 + rank, ranks=(0, 1), device=rank)]
+        write(tmp_path / "bare" / name.format(rank), trace(*events))
+        write(tmp_path / "full" / name.format(rank), trace(*events, rank=1 - rank))
+    with pytest.raises(SynctaxError, match="no file tells its rank"):
+        load([str(tmp_path / "bare")])
+    assert [r.rank for r in load([str(tmp_path / "full")]).ranks] == [0, 1]
+
+
+def test_a_file_of_junk_beside_a_broken_one_is_named_too(tmp_path):
+    write(tmp_path / "rank0.json", "")
+    write(tmp_path / "truth.json", '{"a": 1}')
+    with pytest.raises(
+        BadInputError, match=r"what else is there is no trace: .*truth\.json"
+    ):
+        load([str(tmp_path)])
+
+
+def test_a_link_to_nothing_is_a_rank_that_cannot_be_read(tmp_path):
+    job(tmp_path, ranks=3)
+    (tmp_path / "rank1.json").unlink()
+    (tmp_path / "rank1.json").symlink_to(tmp_path / "gone.json")
+    found = load([str(tmp_path)])
+    assert [f.status for f in found.files] == ["used", "unreadable", "used"]
+
+
+@pytest.mark.parametrize(
     ("folder", "ranks", "kernels"),
     [
         ("megatron-tp8-a100", 8, {84}),

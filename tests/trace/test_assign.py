@@ -392,3 +392,76 @@ def test_a_changed_time_is_a_different_trace():
     later = replace(facts, path="b.json", start_ns=7)
     result = assign([file, replace(file, path="b.json")], [facts, later])
     assert result.problems
+
+
+# ------------------------------------------------------------------ runs that were mixed
+
+
+def test_a_rank_on_another_gpu_model_in_another_window_is_another_job():
+    result = place(
+        trace("rank0.json", content=0, devices=(Device(0, "A100"),)),
+        trace("old.json", content=0, devices=(Device(0, "V100"),), start_s=9, end_s=10),
+    )
+    (problem,) = result.problems
+    assert "A100: rank0.json; V100: old.json" in problem.message
+
+
+def test_unlike_gpus_of_different_ranks_are_one_job():
+    result = place(
+        trace("rank0.json", content=0, devices=(Device(0, "A100"),)),
+        trace("rank1.json", content=1, devices=(Device(0, "H100"),), pid=2),
+    )
+    assert not result.problems
+    assert "gpu_models" in reasons(result)
+
+
+@pytest.mark.parametrize(("later_pid", "said"), [(1, False), (7, True)])
+def test_windows_that_no_process_lived_through_are_said_to_be_other_runs(later_pid, said):
+    result = place(
+        trace("iteration_1/rank0.json", pid=1),
+        trace("iteration_2/rank0.json", pid=later_pid, start_s=9, end_s=10),
+    )
+    assert ("windows_of_other_processes" in reasons(result)) is said
+
+
+def test_of_two_copies_the_one_nearest_the_top_is_kept():
+    result = place(trace("a_backup/rank0.json"), trace("rank0.json"))
+    assert {p.path: p.status for p in result.placements} == {
+        "a_backup/rank0.json": "copy",
+        "rank0.json": "used",
+    }
+    assert [p.rank_source for p in result.placements] == ["name", "name"]
+
+
+def test_crowded_folders_of_name_ranks_are_windows_only_if_recorded_apart():
+    def runs(gap_s):
+        return place(
+            *(
+                trace(
+                    f"{run}/rank{r}.json",
+                    pid=10 * i + r,
+                    start_s=gap_s * i,
+                    end_s=gap_s * i + 1,
+                )
+                for i, run in enumerate(("monday", "tuesday"))
+                for r in range(2)
+            )
+        )
+
+    apart = runs(gap_s=100)
+    assert [p.window for p in apart.placements] == ["monday"] * 2 + ["tuesday"] * 2
+    assert runs(gap_s=0).problems
+
+
+def test_windows_without_and_with_a_name_are_both_named_in_the_note():
+    result = place(trace("rank0.json"), trace("iteration_5/rank0.json", start_s=5, end_s=6))
+    (note,) = [n for n in result.notes if n.reason == "windows"]
+    assert "(unnamed, iteration_5)" in note.detail
+
+
+def test_empty_traces_of_one_rank_are_no_copies_of_each_other():
+    result = place(
+        trace("a.json", content=0, kernels=0), trace("b.json", content=0, kernels=0)
+    )
+    assert "file_copy" not in reasons(result)
+    assert result.problems

@@ -64,6 +64,17 @@ def test_a_file_reached_by_folder_pattern_link_and_name_counts_once(tmp_path):
     assert len(found.files) == 1
 
 
+def test_a_link_to_nothing_is_kept_so_that_reading_can_complain(tmp_path):
+    write(tmp_path / "rank0.json")
+    (tmp_path / "rank1.json").symlink_to(tmp_path / "gone.json")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    found = discover([str(tmp_path)])
+    assert [(f.rank_from_name, f.size_bytes > 0) for f in found.files] == [
+        (0, True),
+        (1, False),
+    ]
+
+
 def test_patterns_reach_files_and_folders(tmp_path):
     write(tmp_path / "run1" / "rank0.json")
     write(tmp_path / "run2" / "rank0.json")
