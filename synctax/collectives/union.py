@@ -11,11 +11,14 @@ import numpy as np
 
 from synctax.arrays import F64, I8, I64, Bool
 from synctax.collectives.align import FLOOR_NS, OpSequence, align
-from synctax.collectives.clock import NO_LAG, ClockFit, robust_sd
+from synctax.collectives.clock import NO_LAG, ClockFit
 from synctax.collectives.pool import Participations
 
 MIN_AGREEMENT = 0.5
 """A rank of whose ends fewer than half agree with the others' is not aligned."""
+
+MIN_SHARED = 3
+"""Fewer shared ends than this tell nothing of who leaves together."""
 
 SIBLING_RATIO = 5.0
 """Unlabelled ranks are two groups where ends across are this much further apart."""
@@ -254,39 +257,47 @@ def sibling_sets(parts: list[OpSequence], *, tolerance_ns: float) -> list[list[i
     list of lists of int
         Positions in `parts`; a single set where no split is believed.
     """
-    everyone = [list(range(len(parts)))]
-    left, sets = list(range(len(parts))), []
+    for quantile in (1.0, 0.9):  # one odd end must not hide a split
+        sets = _sets(parts, quantile, tolerance_ns)
+        if sets is not None:
+            return sets
+    return [list(range(len(parts)))]
+
+
+def _sets(
+    parts: list[OpSequence], quantile: float, tolerance_ns: float
+) -> list[list[int]] | None:
+    """Sets of one size that each leader tells from all other ranks, else None."""
+    everyone = list(range(len(parts)))
+    left, sets = everyone, list[list[int]]()
     while left:
-        spread = _apart(parts, left[0], left, tolerance_ns)
-        near = _near(spread)
-        sets.append([left[i] for i in near])
-        left = [rank for i, rank in enumerate(left) if i not in set(near)]
-    sizes = {len(members) for members in sets}
-    if len(sets) == 1 or len(sizes) > 1 or sizes == {1}:
-        return everyone
-    return sets
+        spread = _apart(parts, left[0], quantile, tolerance_ns)
+        near = sorted(_near(spread))
+        if near == everyone or not set(near) <= set(left):
+            return None
+        if sets and len(near) != len(sets[0]):
+            return None
+        sets.append(near)
+        left = [rank for rank in left if rank not in set(near)]
+    return sets if len(sets[0]) > 1 else None
 
 
-def _apart(
-    parts: list[OpSequence], one: int, others: list[int], tolerance_ns: float
-) -> F64:
-    """How far ends of each of `others` are from those of `one`, in ns, beyond clocks."""
-    spread = np.zeros(len(others))
-    for index, other in enumerate(others):
+def _apart(parts: list[OpSequence], one: int, quantile: float, tolerance_ns: float) -> F64:
+    """How far each rank's ends are from those of `one`, in ns, beyond their clocks."""
+    spread = np.zeros(len(parts))
+    for other, part in enumerate(parts):
         if other == one:
             continue
         found = align(
-            parts[one],
-            parts[other],
-            tolerance_ns=tolerance_ns,
-            offset_scale_ns=tolerance_ns,
+            parts[one], part, tolerance_ns=tolerance_ns, offset_scale_ns=tolerance_ns
         )
-        spread[index] = np.inf
+        spread[other] = np.inf
         rows = np.flatnonzero(found.place >= 0)
-        if found.anchors >= 2 and found.agreement >= MIN_AGREEMENT:
-            own = parts[other].end_ns[rows]
+        if found.anchors >= MIN_SHARED and found.agreement >= MIN_AGREEMENT:
+            own = part.end_ns[rows]
             lead = (own - parts[one].end_ns[found.place[rows]]).astype(np.float64)
-            spread[index] = robust_sd(lead - found.clock.lag_ns(own.astype(np.float64)))
+            left_over = lead - found.clock.lag_ns(own.astype(np.float64))
+            spread[other] = float(np.quantile(np.abs(left_over), quantile))
     return spread
 
 
@@ -294,8 +305,6 @@ def _near(spread: F64) -> list[int]:
     """Positions below the largest relative gap, all where there is no wide one."""
     order = np.argsort(spread, kind="stable")
     height = np.minimum(spread[order], 1e18) + FLOOR_NS / 2
-    if height.size < 3:
-        return [int(i) for i in order]
     ratio = height[2:] / height[1:-1]
     cut = int(np.argmax(ratio))
     if ratio[cut] < SIBLING_RATIO:

@@ -25,7 +25,7 @@ class Waits:
         Durations over the ranks.
     straggler, fastest : (m,) int32
         Position of the rank that arrived last (shortest) and first (longest); -1 where
-        ranks tie.
+        ranks tie or there is only one.
     n_ranks : (m,) int64
         Participations.
 
@@ -101,8 +101,8 @@ def waits(first: I64, rank: I32, duration_ns: I64) -> Waits:
     total = np.add.reduceat(duration_ns, low) if count.size else np.empty(0, np.int64)
     middle = ranked[low + (count - 1) // 2] + ranked[low + count // 2]
     second, last_but_one = np.minimum(low + 1, high), np.maximum(high - 1, low)
-    tied_low = (count > 1) & (ranked[second] == shortest)
-    tied_high = (count > 1) & (ranked[last_but_one] == longest)
+    tied_low = (count == 1) | (ranked[second] == shortest)
+    tied_high = (count == 1) | (ranked[last_but_one] == longest)
     return Waits(
         wait_ns=duration_ns - shortest[slot],
         shortest_ns=shortest,
