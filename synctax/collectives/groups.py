@@ -93,7 +93,8 @@ def resolve(facts: GroupFacts, meta: TraceMeta) -> Group:
 def _ranks(
     facts: GroupFacts, visible: VisibleRanks, declared: tuple[GroupConfig, ...]
 ) -> tuple[tuple[int, ...] | None, str]:
-    if visible.complete:
+    # A list shorter than the group was cut without a mark.
+    if visible.complete and len(visible.ranks) >= facts.size:
         return tuple(sorted(visible.ranks)), "kernel"
     full = {config.ranks for config in declared if config.ranks is not None}
     if len(full) == 1:

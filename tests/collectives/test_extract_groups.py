@@ -153,6 +153,17 @@ def test_a_stride_that_contradicts_the_ranks_seen_is_not_believed(more):
     assert notes["group_ranks_unknown"] == 1
 
 
+def test_a_list_shorter_than_the_group_is_cut_even_without_a_mark():
+    short = named(**{"Process Group Ranks": "[0, 8, 16]", "Group size": 32})
+    group, notes = one_group(short)
+    assert group.ranks is None
+    assert notes["group_ranks_unknown"] == 1
+
+    declared = GroupConfig("1", "mesh_tp", "", 32, EVERY_EIGHTH)
+    group, _ = one_group(short, groups=(declared,))
+    assert group.ranks == EVERY_EIGHTH
+
+
 def test_ranks_given_as_a_list_are_as_good_as_text():
     group, _ = one_group(named(**{"Process Group Ranks": [1, 0]}))
     assert group.ranks == (0, 1)
