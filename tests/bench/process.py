@@ -1,6 +1,7 @@
 """Runs a command and measures the whole tree of its processes, from outside."""
 
 import os
+import resource
 import subprocess
 import time
 from collections.abc import Sequence
@@ -11,6 +12,9 @@ from tempfile import TemporaryFile
 SAMPLE_S = 0.01
 """Pause between two looks at memory."""
 
+IDLE_BUSY_S = 0.1
+"""Core time that others may use in a second on an idle machine."""
+
 KB_PER_MB = 1000 / 1.024
 """Kernel kB (1024 bytes) in a MB (10⁶ bytes)."""
 
@@ -19,12 +23,14 @@ KB_PER_MB = 1000 / 1.024
 class Run:
     """One run of a command.
 
-    `wall_s` is trustworthy only without sampling, the memory only with it: `tree_pss_mb` is
-    the largest sum of the proportional set sizes of all processes at one moment,
-    `worker_rss_mb` the largest resident set of any process below the first.
+    Times are trustworthy only without sampling, the memory exists only with it: `cpu_s` is
+    the time of all processes on all cores, `tree_pss_mb` the largest sum of the
+    proportional set sizes of all processes at one moment, `worker_rss_mb` the largest
+    resident set of any process below the first.
     """
 
     wall_s: float
+    cpu_s: float
     tree_pss_mb: float | None
     first_rss_mb: float | None
     worker_rss_mb: float | None
@@ -39,7 +45,7 @@ def run(command: Sequence[str], *, sample: bool) -> Run:
     RuntimeError
         If it does not, with what it said.
     """
-    start = time.perf_counter()
+    start, cpu_before_s = time.perf_counter(), _children_cpu_s()
     with TemporaryFile("w+") as out, TemporaryFile("w+") as err:
         process = subprocess.Popen(command, stdout=out, stderr=err)
         peaks = _sample_until_end(process) if sample else (None, None, None)
@@ -49,7 +55,28 @@ def run(command: Sequence[str], *, sample: bool) -> Run:
         err.seek(0)
         if code:
             raise RuntimeError(f"{' '.join(command)}: exit {code}\n{err.read()[-2000:]}")
-        return Run(wall_s, *peaks, out.read())
+        return Run(wall_s, _children_cpu_s() - cpu_before_s, *peaks, out.read())
+
+
+def wait_for_idle(*, limit_s: float) -> None:
+    """Wait until other programs leave the cores alone for a second, or for `limit_s`."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        before = _busy_s()
+        time.sleep(1)
+        if _busy_s() - before < IDLE_BUSY_S:
+            return
+
+
+def _busy_s() -> float:
+    """Seconds that all cores have been busy since the system started."""
+    user, nice, system = map(int, _read(Path("/proc/stat")).split()[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
+
+
+def _children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _sample_until_end(

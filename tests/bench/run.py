@@ -31,7 +31,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from inputs import Input, make
-from process import Run, forget_page_cache, run
+from process import Run, forget_page_cache, run, wait_for_idle
 
 HERE = Path(__file__).parent
 MEMORY_ROUNDS = 3
@@ -50,14 +50,17 @@ class Case:
     sampled: list[Run] = field(default_factory=list)
 
 
-def repeat(cases: Sequence[Case], rounds: int) -> None:
-    """Run all cases in turn, `rounds` times for time, then a few times for memory."""
+def repeat(cases: Sequence[Case], options: argparse.Namespace) -> None:
+    """Run all cases in turn, several times for time, then a few times for memory."""
+    rounds = options.rounds
     for number in range(rounds + min(rounds, MEMORY_ROUNDS)):
         sample = number >= rounds
         for case in cases:
             if sample and not case.memory:
                 continue
             case.before()
+            if not sample:
+                wait_for_idle(limit_s=options.idle_s)
             done = run(case.command, sample=sample)
             (case.sampled if sample else case.runs).append(done)
             say(f"  {case.name}: {done.wall_s:.2f} s")
@@ -81,13 +84,13 @@ def measure_case(name: str, target: Path, *options: str) -> Case:
     return Case(name, synctax("measure", str(target), *options))
 
 
-def peer_cases(options: argparse.Namespace, what: Input, *, hta: bool) -> Iterable[Case]:
+def peer_cases(options: argparse.Namespace, what: Input) -> Iterable[Case]:
     """What the peers make of an input, where they are installed."""
     files = [str(path) for path in what.files(options.directory)]
     if options.tracelens_python:
         command = [options.tracelens_python, str(HERE / "peer_tracelens.py"), *files]
         yield Case(f"TraceLens, multi-process, {what.name}", command)
-    if options.hta_python and hta:
+    if options.hta_python:
         command = [options.hta_python, str(HERE / "peer_hta.py"), *files]
         yield Case(f"HTA, load + stragglers, {what.name}", command)
 
@@ -99,9 +102,8 @@ def bench_measure(options: argparse.Namespace) -> list[Case]:
         what = make(name, options.directory)
         folder = options.directory / name
         cases.append(measure_case(f"synctax measure, {name}", folder, "--no-cache"))
-        # A lone rank has no stragglers, so HTA's analysis has nothing to say of one.
-        cases += peer_cases(options, what, hta=True)
-    repeat(cases, options.rounds)
+            cases += peer_cases(options, what)
+    repeat(cases, options)
     return cases
 
 
@@ -129,7 +131,7 @@ def bench_cache(options: argparse.Namespace) -> list[Case]:
             first,
             measure_case("measure, workspace filled", folder, "--workspace", str(full)),
         ]
-        repeat(cases, options.rounds)
+        repeat(cases, options)
     return cases
 
 
@@ -139,7 +141,7 @@ def bench_linear(options: argparse.Namespace) -> list[Case]:
     for name in ("one50", "one500", "one2000"):
         make(name, options.directory)
         cases.append(measure_case(name, options.directory / name, "--no-cache"))
-    repeat(cases, options.rounds)
+    repeat(cases, options)
     return cases
 
 
@@ -151,7 +153,7 @@ def bench_decode(options: argparse.Namespace) -> list[Case]:
         file = make(name, options.directory).files(options.directory)[0]
         command = [sys.executable, str(HERE / "decode.py"), str(file), str(warm_up)]
         cases.append(Case(name, command, memory=False))
-    repeat(cases, options.rounds)
+    repeat(cases, options)
     return cases
 
 
@@ -162,7 +164,7 @@ def bench_start(options: argparse.Namespace) -> list[Case]:
         Case("synctax measure --help", synctax("measure", "--help")),
         Case("python -c pass", [sys.executable, "-c", "pass"]),
     ]
-    repeat(cases, max(options.rounds, 10))
+    repeat(cases, options)
     return cases
 
 
@@ -188,23 +190,22 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
 
 def table(cases: Sequence[Case]) -> str:
     """Write a Markdown table: time, memory of all processes, memory of one."""
-    lines = ["| case | wall s | all processes, MB | first process, MB | one worker, MB |"]
-    lines.append("|---|---|---|---|---|")
+    lines = ["| case | wall s | CPU s | all processes, MB | first, MB | one worker, MB |"]
+    lines.append("|---|---|---|---|---|---|")
     for case in cases:
         memory = [
             spread([getattr(r, name) for r in case.sampled if getattr(r, name)], 0)
             for name in ("tree_pss_mb", "first_rss_mb", "worker_rss_mb")
         ]
         wall = spread([r.wall_s for r in case.runs])
-        lines.append(f"| {case.name} | {wall} | {' | '.join(memory)} |")
+        cpu = spread([r.cpu_s for r in case.runs])
+        lines.append(f"| {case.name} | {wall} | {cpu} | {' | '.join(memory)} |")
     return "\n".join(lines)
 
 
 def decode_table(cases: Sequence[Case]) -> str:
     """Write a Markdown table of decoding alone."""
-    lines = [
-        "| case | MB/s of JSON, wall | MB/s per core (CPU) | events | columns MB | RSS MB |"
-    ]
+    lines = ["| case | MB/s, wall | MB/s, CPU | events | columns, MB | process, MB |"]
     lines.append("|---|---|---|---|---|---|")
     for case in cases:
         facts = [json.loads(r.stdout) for r in case.runs]
@@ -228,8 +229,12 @@ def ratios(cases: Sequence[Case]) -> str:
         if ours is None or ours is peer:
             continue
         faster = median(peer.runs, "wall_s") / median(ours.runs, "wall_s")
+        work = median(peer.runs, "cpu_s") / median(ours.runs, "cpu_s")
         less = median(peer.sampled, "tree_pss_mb") / median(ours.sampled, "tree_pss_mb")
-        lines.append(f"- {peer.name}: {faster:.1f} × the time, {less:.1f} × the memory")
+        lines.append(
+            f"- {peer.name}: {faster:.1f} × the time, {work:.1f} × the CPU time, "
+            f"{less:.1f} × the memory"
+        )
     return "\n".join(lines)
 
 
@@ -258,6 +263,12 @@ def main() -> None:
     parser.add_argument("directory", type=Path, help="where the inputs are or will be")
     parser.add_argument("--only", choices=BENCHMARKS, action="append")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--idle-s",
+        type=float,
+        default=0,
+        help="wait so long for an idle machine before a run",
+    )
     parser.add_argument("--tracelens-python", metavar="PYTHON")
     parser.add_argument("--hta-python", metavar="PYTHON")
     parser.add_argument("--json", type=Path, metavar="FILE", help="every single run")
