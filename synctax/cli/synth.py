@@ -89,9 +89,10 @@ _HELP = {
     "seed": "The same options and seed give the same files.",
     "size_mb": "Choose steps (and fewer layers if need be) for plain files of this size.",
     "write_ranks": "Write the files of these ranks only, such as 0-3,7.",
-    "jitter_law": "Law of the kernels' times.",
+    "jitter_law": "Law of the kernels' times; with none, nothing is random.",
     "jitter": "Standard deviation of a kernel's time over its mean.",
     "xi": "Shape of the Fréchet law.",
+    "cpu_jitter": "Random part of a launch's CPU time over its fixed part.",
     "delays": "Make a rank late: rank=2,step=1,kernel=3,ms=5; the kernel runs longer, or, "
     "with side=cpu, its launch is late. Repeatable.",
     "tp_op": "Tensor parallelism by all-gather and reduce-scatter, or by all-reduce.",

@@ -1,6 +1,7 @@
 """The known answers of a synthetic job, as an object and as JSON."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from synctax.synth.program import (
     Program,
     in_out_elements,
 )
-from synctax.synth.window import Edges
+from synctax.synth.window import Edges, place
 
 SCHEMA = "synctax.synth-truth/1"
 
@@ -134,20 +135,24 @@ class Truth:
 
     def collectives(self) -> Iterator[CollectiveTruth]:
         """Yield every collective that any rank recorded, by step and order of launch."""
+        recorded: Counter[tuple[int, int]] = Counter()
         for step in range(self.job.steps):
             for number, position in enumerate(self.program.comms):
                 comm = self.program.launches[position].comm
                 assert comm is not None  # noqa: S101 - `comms` lists collectives
+                written_ns = self.written_ns[step, number]
                 for group in range(len(self.program.dimensions[comm.dimension].members)):
-                    found = self._collective(
-                        step, comm, group, self.written_ns[step, number]
-                    )
+                    key = (comm.dimension, group)
+                    which = (comm, group, step, recorded[key])
+                    found = self._collective(which, written_ns)
                     if found is not None:
+                        recorded[key] += 1
                         yield found
 
     def _collective(
-        self, step: int, comm: Comm, group: int, written_ns: I64
+        self, which: tuple[Comm, int, int, int], written_ns: I64
     ) -> CollectiveTruth | None:
+        comm, group, step, index = which
         dimension = self.program.dimensions[comm.dimension]
         members = dimension.members[group]
         duration_ns = {
@@ -157,7 +162,6 @@ class Truth:
         }
         if not duration_ns:
             return None
-        index = collective_index(self.job, self.program, self.edges, (comm, group, step))
         times = np.array(list(duration_ns.values()))
         waits_ns = times - times.min()
         partial = len(duration_ns) < dimension.size
@@ -204,15 +208,9 @@ def sequence(program: Program, comm: Comm, step: int) -> int:
     return 1 + step * program.seq_per_step[comm.dimension] + comm.seq_ordinal
 
 
-def collective_index(
-    job: SynthJob, program: Program, edges: Edges, which: tuple[Comm, int, int]
-) -> int:
-    """Position of a (collective, group, step) among those that any rank recorded."""
-    comm, group, step = which
-    members = program.dimensions[comm.dimension].members[group].tolist()
-    recording = [rank for rank in members if rank in set(job.written)]
-    lost_by_all = min((int(edges.head[rank]) for rank in recording), default=0)
-    return step * program.per_step[comm.dimension] + comm.ordinal - lost_by_all
+def position_in_group(program: Program, comm: Comm, step: int) -> int:
+    """Count the kernels of a group before this one, recorded or not."""
+    return step * program.per_step[comm.dimension] + comm.ordinal
 
 
 def injected_truth(
@@ -239,14 +237,14 @@ def injected_truth(
     assert comm is not None  # noqa: S101 - delays reach collectives
     dimension = program.dimensions[comm.dimension]
     group = int(dimension.group_of[delay.rank])
-    index = collective_index(job, program, edges, (comm, group, step))
+    spans = edges.spans(job, program, comm.dimension, group)
     return dataclasses.replace(
         alone,
         slack_us=slack_ns / NS_PER_US,
         group=dimension.role,
         group_ranks=tuple(dimension.members[group].tolist()),
         op=comm.op,
-        index=index if index >= 0 else None,
+        index=place(spans, position_in_group(program, comm, step)),
     )
 
 

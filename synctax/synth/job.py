@@ -68,7 +68,9 @@ class SynthJob:
         All-to-all with splits that differ between ranks.
     jitter_law, jitter, xi
         Law of kernel times, standard deviation relative to the kernel's mean, and shape
-        of the Fréchet law.
+        of the Fréchet law. Under `none` nothing is random, the CPU included.
+    cpu_jitter : float
+        Mean of the random (exponential) part of a launch's CPU time over its fixed part.
     delays : sequence of Delay
         What is made late on purpose.
     alpha_us, bandwidth_gb_per_s
@@ -138,6 +140,7 @@ class SynthJob:
     jitter_law: JitterLaw = "gumbel"
     jitter: float = 0.02
     xi: float = 0.15
+    cpu_jitter: float = 0.1
     delays: tuple[Delay, ...] = ()
     alpha_us: float = 10.0
     bandwidth_gb_per_s: float = 300.0
@@ -211,7 +214,7 @@ _AT_LEAST = {
     **dict.fromkeys(("tp", "fsdp", "ep", "dp", "layers", "steps", "coalesced", "hosts"), 1),
     **dict.fromkeys(("first_step", "seed", "run_ahead_steps", "stream_step"), 0),
     **dict.fromkeys(("cpu_ops_per_kernel", "python_functions", "start_skew_ms"), 0),
-    **dict.fromkeys(("jitter", "alpha_us"), 0),
+    **dict.fromkeys(("jitter", "cpu_jitter", "alpha_us"), 0),
     **{f"{role}_payload_bytes": 1 for role in ("tp", "fsdp", "ep", "dp")},
 }
 _CHOICES = {

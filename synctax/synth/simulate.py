@@ -28,6 +28,8 @@ _LEAST_SHARE = 0.1
 """A kernel takes at least this share of its mean, whatever the jitter."""
 _START_STREAM = 2**32 - 1
 """Seed of the draws of profiler starts; steps use 0, 1, ..."""
+_CPU_STREAM = 1
+"""Seed of a step's draws of CPU times, beside those of its kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,8 @@ def simulate_step(
                 duration_ns[delay.rank, position] += delay_ns
             else:
                 late_ns[delay.rank, program.launches[position].slot] += delay_ns
-    slot_ns, call_ns, slot_end_ns = _launches(program, state, late_ns)
+    cost_ns = _cpu_times_ns(job, program, step)
+    slot_ns, call_ns, slot_end_ns = _launches(state, cost_ns, late_ns)
     slot_of = np.array([launch.slot for launch in program.launches])
     walker = _Walker(
         program,
@@ -226,11 +229,20 @@ def _kernel_times_ns(job: SynthJob, program: Program, step: int) -> I64:
     return np.rint(np.array(means) * share).astype(np.int64)
 
 
-def _launches(program: Program, state: State, late_ns: I64) -> tuple[I64, I64, I64]:
-    cost_ns = np.array([slot.cpu_ns for slot in program.slots], np.int64)
-    slot_end_ns = (state.cpu_ns + STEP_CPU_NS // 2)[:, None] + np.cumsum(
-        cost_ns + late_ns, axis=1
-    )
+def _cpu_times_ns(job: SynthJob, program: Program, step: int) -> I64:
+    fixed_ns = np.array([slot.cpu_ns for slot in program.slots], np.int64)
+    if job.jitter_law == "none":
+        fixed: I64 = np.tile(fixed_ns, (job.world, 1))
+        return fixed
+    rng = np.random.default_rng((job.seed, step, _CPU_STREAM))
+    exponential: F64 = -np.log1p(-rng.random((job.world, fixed_ns.size)))
+    random_ns: F64 = np.rint(fixed_ns * job.cpu_jitter * exponential)
+    return fixed_ns + random_ns.astype(np.int64)
+
+
+def _launches(state: State, cost_ns: I64, late_ns: I64) -> tuple[I64, I64, I64]:
+    taken_ns = np.cumsum(cost_ns + late_ns, axis=1)
+    slot_end_ns = (state.cpu_ns + STEP_CPU_NS // 2)[:, None] + taken_ns
     slot_ns = slot_end_ns - cost_ns - late_ns
     call_ns = slot_ns + late_ns + cost_ns // 2
     return slot_ns, call_ns, slot_end_ns

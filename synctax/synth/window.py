@@ -84,6 +84,45 @@ class Edges:
         written[list(job.written)] = True
         return kept & written[:, None]
 
+    def spans(
+        self, job: SynthJob, program: Program, dimension: int, group: int
+    ) -> list[tuple[int, int]]:
+        """List which collectives of a group any of its ranks recorded.
+
+        Returns
+        -------
+        list of (int, int)
+            Disjoint ranges of positions (end excluded), ascending.
+        """
+        total = job.steps * program.per_step[dimension]
+        members = program.dimensions[dimension].members[group].tolist()
+        merged: list[tuple[int, int]] = []
+        for start, end in sorted(
+            (int(self.head[rank]), total - int(self.tail[rank]))
+            for rank in set(members) & set(job.written)
+        ):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            elif start < end:
+                merged.append((start, end))
+        return merged
+
+
+def place(spans: list[tuple[int, int]], position: int) -> int | None:
+    """Count the recorded collectives before one; None if it is not recorded itself.
+
+    Examples
+    --------
+    >>> place([(2, 4), (7, 9)], 8)
+    3
+    """
+    before = 0
+    for start, end in spans:
+        if start <= position < end:
+            return before + position - start
+        before += end - start
+    return None
+
 
 def edges(job: SynthJob, program: Program) -> Edges:
     """Lay out what each rank loses."""

@@ -28,6 +28,7 @@ def jobs(draw):
         uneven=draw(st.booleans()),
         jitter_law=draw(st.sampled_from(["normal", "gumbel", "frechet", "none"])),
         jitter=draw(st.sampled_from([0.0, 0.02, 0.3])),
+        cpu_jitter=draw(st.sampled_from([0.0, 0.1, 2.0])),
         autograd_thread=draw(st.booleans()),
         run_ahead_steps=draw(st.integers(0, 2)),
         metadata=draw(st.sampled_from(["full", "none"])),

@@ -48,7 +48,7 @@ def test_the_summary_counts_what_was_written(run, tmp_path):
     result = run("synth", tmp_path, *SMALL, "--layout", "flat", "--lost-head", "1:2")
     known = truth(SynthJob(tp=2, fsdp=1, layers=1, steps=1, lost_head={1: 2}))
     n_events = sum(rank.n_events for rank in known.ranks)
-    assert f"2 of 2 ranks, 0.5 MB as plain JSON, {n_events:,} events" in result.stdout
+    assert f"2 of 2 ranks, 0.2 MB as plain JSON, {n_events:,} events" in result.stdout
     assert "8 collectives (1 head, 6 ok, 1 partial)" in result.stdout
     assert result.stdout.splitlines()[-1] == f"truth: {tmp_path / TRUTH_FILE}"
     assert result.stderr == ""

@@ -340,6 +340,21 @@ def test_collectives_that_every_rank_lost_are_not_counted():
     assert (tp[0].status, tp[0].n_ranks) == ("head", 3)
 
 
+def test_the_index_counts_only_what_somebody_recorded():
+    # Of the two replicas, one keeps only the end of the window, the other its start.
+    job = SynthJob(tp=1, fsdp=1, dp=2, steps=9, lost_head={0: 6}, lost_tail={1: 7})
+    rows = list(truth(job).collectives())
+    assert [(row.step, row.index, row.n_ranks) for row in rows] == [
+        (0, 0, 1),
+        (1, 1, 1),
+        (6, 2, 1),
+        (7, 3, 1),
+        (8, 4, 1),
+    ]
+    late = truth(replace(job, delays=(Delay(0, 7, 0, 5.0), Delay(0, 4, 0, 5.0))))
+    assert [injected.index for injected in late.injected] == [None, 3]
+
+
 def test_a_rank_may_lose_everything(made):
     trace = made(replace(SMALL, lost_head={0: 10_000}), 0)
     assert comm_kernels(trace) == []

@@ -77,3 +77,14 @@ def test_no_kernel_is_shorter_than_a_tenth_of_its_mean():
     mean_ns = np.array([program.launches[i].kernel.mean_ns for i in program.compute])
     share = times.duration_ns[:, program.compute] / mean_ns
     assert share.min() == pytest.approx(0.1)
+
+
+def test_launches_take_their_fixed_time_and_a_random_part():
+    job = SynthJob(tp=8, fsdp=8, cpu_jitter=0.3, layers=16)
+    program = build(job)
+    times, _ = simulate_step(job, program, initial_state(job, program), 0, delays=())
+    fixed_ns = np.array([slot.cpu_ns for slot in program.slots])
+    share = (times.slot_end_ns - times.slot_ns) / fixed_ns
+    assert share.min() >= 1
+    assert abs(share.mean() - 1.3) < 0.005
+    assert (times.call_ns[0] != times.call_ns[1]).all()
