@@ -40,7 +40,7 @@ def inspect(
     from synctax.collectives.load import survey
     from synctax.collectives.overview import overview
     from synctax.report.inspection import parts, result
-    from synctax.report.output import emit
+    from synctax.report.output import emit, notes
     from synctax.trace.discover import discover
 
     found = discover(traces, manifest=None if manifest is None else str(manifest))
@@ -64,6 +64,8 @@ def inspect(
         out,
         render=lambda _result: parts(job, seen, every_file=out.verbosity > 0),
     )
+    if out.fmt in ("csv", "parquet"):  # what has no place in them
+        notes((*job.notes, *seen.notes), out)
     if any(problem.bad_input for problem in job.problems):
         ctx.exit(BadInputError.exit_code)
     ctx.exit(0 if seen.measurable else SynctaxError.exit_code)

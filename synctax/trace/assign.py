@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from synctax.trace.discover import TraceFile
 from synctax.trace.facts import FileFacts
 from synctax.trace.model import Note
-from synctax.trace.oddities import Problem, notes_on, problems_with, unplaced
+from synctax.trace.oddities import Problem, notes_on, problems_with, unplaced, valid
 from synctax.trace.windows import (
     Claim,
     clashing,
@@ -139,7 +139,7 @@ def _claims(
             ("content", facts.meta.rank),
             ("name", file.rank_from_name),
         ):
-            if rank is not None:
+            if rank is not None and valid(rank):
                 claims.append(Claim(file, facts, rank, source))
                 break
         else:

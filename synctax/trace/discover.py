@@ -245,7 +245,7 @@ def _read_manifest(manifest: str) -> list[_Found]:
 
 def _manifest_row(manifest: str, line: int, row: dict[str, str | None]) -> _Found:
     file, rank, host = ((row.get(name) or "").strip() for name in MANIFEST_COLUMNS)
-    if not file or (rank and not rank.isdecimal()):
+    if not file or (rank and not re.fullmatch("[0-9]{1,9}", rank)):
         raise BadInputError(
             f"line {line} of the manifest {manifest} is {file!r} with rank {rank!r}; "
             "a line should be like rank3.json.gz,3,host-a with a rank of 0 or more"

@@ -1,16 +1,27 @@
 """What is odd about the files of a job, in words."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePath
 
 from synctax.trace.discover import TraceFile
+from synctax.trace.jobs import different_jobs
 from synctax.trace.model import Note
 from synctax.trace.windows import Claim, Labelled, fingerprint, overlaps, repeated
 
 NAMED = 3
 """How many files or ranks a message names before it counts the rest."""
+
+
+MAX_RANK = 2**31 - 1
+"""What is beyond is a damaged number."""
+
+
+def valid(rank: int) -> bool:
+    """Tell whether a number can be a rank."""
+    return 0 <= rank <= MAX_RANK
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +176,14 @@ def _contradictions(claims: list[Claim]) -> list[Note]:
                 "the content was followed",
             )
         )
+    invalid = [
+        c for c in claims if not (c.facts.meta.rank is None or valid(c.facts.meta.rank))
+    ]
+    if invalid:
+        told = name_some(f"{c.file.path}: {c.facts.meta.rank}" for c in invalid)
+        notes.append(
+            Note("rank_invalid", len(invalid), f"the content's rank cannot be one: {told}")
+        )
     return notes
 
 
@@ -233,51 +252,16 @@ def _written_by(claim: Claim) -> str:
 
 
 def _job_problems(windows: Labelled) -> list[Problem]:
-    claims = [claim for inside in windows.values() for claim in inside]
-    for jobs in (_by_world_size(claims), *map(_by_job, windows.values()), _by_gpu(claims)):
-        if len(jobs) > 1:
-            told = (f"{key}: {name_some(jobs[key])}" for key in sorted(jobs))
-            return [
-                Problem(
-                    f"these are files of different jobs: {'; '.join(told)}; give the files "
-                    "of one job at a time",
-                    bad_input=True,
-                )
-            ]
-    return []
-
-
-Jobs = Mapping[str, list[str]]
-"""Files by what tells jobs apart."""
-
-
-def _by_world_size(claims: list[Claim]) -> Jobs:
-    jobs: defaultdict[str, list[str]] = defaultdict(list)
-    for claim in claims:
-        if claim.facts.meta.world_size:
-            jobs[f"{claim.facts.meta.world_size} ranks"].append(claim.file.path)
-    return jobs
-
-
-def _by_job(inside: list[Claim]) -> Jobs:
-    jobs: defaultdict[str, list[str]] = defaultdict(list)
-    for claim in inside:
-        if claim.facts.meta.job:
-            jobs[claim.facts.meta.job].append(claim.file.path)
-    # An id that every file has for itself names the process, not the job.
-    return {} if all(len(paths) == 1 for paths in jobs.values()) else jobs
-
-
-def _by_gpu(claims: list[Claim]) -> Jobs:
-    """Tell jobs apart by GPU: a rank does not change its model from window to window."""
-    jobs: defaultdict[str, list[str]] = defaultdict(list)
-    of_rank: defaultdict[int, set[str]] = defaultdict(set)
-    for claim in claims:
-        for model in {device.name for device in claim.facts.devices} - {""}:
-            jobs[model].append(claim.file.path)
-            of_rank[claim.rank].add(model)
-    changed = any(len(models) > 1 for models in of_rank.values())
-    return jobs if changed else {}
+    jobs = different_jobs(windows)
+    if not jobs:
+        return []
+    told = "; ".join(f"{key}: {name_some(jobs[key])}" for key in sorted(jobs))
+    return [
+        Problem(
+            f"these are files of different jobs: {told}; give the files of one job at a time",
+            bad_input=True,
+        )
+    ]
 
 
 def _other_processes(windows: Labelled) -> list[Note]:
@@ -339,19 +323,31 @@ def _same_content(inside: list[Claim]) -> list[Note]:
     ]
 
 
+def _gaps(present: set[int], world_size: int) -> tuple[int, str]:
+    """Count and name the ranks below `world_size` that are not present.
+
+    >>> _gaps({0, 5}, 8)
+    (6, '1-4,6-7')
+    """
+    edges = [-1, *sorted(rank for rank in present if rank < world_size), world_size]
+    gaps = [(a + 1, b - 1) for a, b in pairwise(edges) if b - a > 1]
+    told = ",".join(f"{a}-{b}" if b > a else str(a) for a, b in gaps)
+    return sum(b - a + 1 for a, b in gaps), told
+
+
 def _missing(windows: Labelled, world_size: int | None) -> list[Note]:
     present = {claim.rank for inside in windows.values() for claim in inside}
     notes = []
     if world_size and present:
-        lacking = set(range(world_size)) - present
+        lacking, told = _gaps(present, world_size)
         beyond = {rank for rank in present if rank >= world_size}
         if lacking:
             notes.append(
                 Note(
                     "ranks_missing",
-                    len(lacking),
-                    f"the job has {world_size} ranks, no file is of rank "
-                    f"{rank_text(lacking)}: waits are measured among those there are",
+                    lacking,
+                    f"the job has {world_size} ranks, no file is of rank {told}: waits are "
+                    "measured among those there are",
                 )
             )
         if beyond:

@@ -315,6 +315,7 @@ def test_csv_has_one_line_a_file(run, tmp_path):
     lines = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [line["rank"] for line in lines] == ["0", "1", "2", "3"]
     assert [line["comm_kernels"] for line in lines] == ["3"] * 4
+    assert "note: 4 × every file: times are whole µs" in result.stderr
 
 
 def test_the_result_does_not_depend_on_workers(run, tmp_path):

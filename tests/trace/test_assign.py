@@ -465,3 +465,17 @@ def test_empty_traces_of_one_rank_are_no_copies_of_each_other():
     )
     assert "file_copy" not in reasons(result)
     assert result.problems
+
+
+@pytest.mark.parametrize("damaged", [-1, 2**40, 10**30])
+def test_a_damaged_rank_in_the_content_is_said_and_the_name_counts(damaged):
+    result = place(trace("rank3.json", content=damaged), trace("rank4.json", pid=2))
+    assert ranks(result) == [3, 4]
+    (note,) = [n for n in result.notes if n.reason == "rank_invalid"]
+    assert f"rank3.json: {damaged}" in note.detail
+
+
+def test_a_damaged_size_of_the_job_costs_no_memory():
+    result = place(trace("rank0.json", content=0, world=10**15))
+    (note,) = [n for n in result.notes if n.reason == "ranks_missing"]
+    assert "rank 1-999999999999999" in note.detail

@@ -271,6 +271,7 @@ def test_a_manifest_adds_to_what_the_folder_holds(tmp_path):
         ("file,rank\na.json,zero\n", "line 2 .* rank 'zero'"),
         ("file,rank\na.json,-1\n", "line 2 .* rank '-1'"),
         ("file,rank\n,1\n", "line 2"),
+        (f"file,rank\na.json,{10**30}\n", "line 2"),
         (
             "file,rank\na.json,0\nmissing.json,1\n",
             r"line 3 .*missing\.json, which is no file",
