@@ -174,7 +174,8 @@ _DETAILS = (
 
 def _same(rows: list[Row]) -> dict[str, str]:
     """Collect what several files have in common: it needs no column."""
-    if len(rows) == 1:
+    rows = [row for row in rows if row["status"] != "unreadable"]
+    if len(rows) <= 1:
         return {}
     values = {title: {row[key] for row in rows} for key, title, _ in _DETAILS}
     return {

@@ -258,7 +258,8 @@ def _job_problems(windows: Labelled) -> list[Problem]:
     told = "; ".join(f"{key}: {name_some(jobs[key])}" for key in sorted(jobs))
     return [
         Problem(
-            f"these are files of different jobs: {told}; give the files of one job at a time",
+            f"these are files of different jobs: {told}; give the files of one job at a "
+            "time",
             bad_input=True,
         )
     ]
