@@ -65,8 +65,8 @@ def _table(rows: list[dict[str, Any]], shares: list[np.ndarray]) -> "RenderableT
     drawn = [sparkline(one, low=0.0, high=1.0, bins=10, blocks=blocks) for one in shares]
     return tables.table(
         [
-            Field("group", column("group", str)),
-            Field("op", column("op", str)),
+            Field("group", column("group", str), right=False),
+            Field("op", column("op", str), right=False),
             Field("ranks", ranks, right=True),
             Field("n", column("collectives"), right=True),
             Field(
@@ -76,12 +76,12 @@ def _table(rows: list[dict[str, Any]], shares: list[np.ndarray]) -> "RenderableT
             Field("tax", column("tax_max_us_median", time_us), right=True),
             Field("p99", column("tax_max_us_p99", time_us), right=True),
             Field("waits", column("share_fastest_median", percent), right=True),
-            Field("0…100 %", drawn, rank=4),
+            Field("0…100 %", drawn, right=False, rank=4),
             Field("of step", column("wait_share_of_step", percent), right=True, rank=2),
             Field(
                 "busbw", column("busbw_gb_per_s_median", rate_gb_per_s), right=True, rank=5
             ),
-            Field("last", [_last(row) for row in rows], rank=1),
+            Field("last", [_last(row) for row in rows], right=False, rank=1),
         ]
     )
 

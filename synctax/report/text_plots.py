@@ -74,23 +74,13 @@ def _counts(values: F64, low: float | None, high: float | None, bins: int) -> F6
     return np.bincount(np.clip(place, 0, bins - 1), minlength=bins).astype(np.float64)
 
 
-def cdf(
-    values: F64,
-    *,
-    low: float = 0.0,
-    high: float = 1.0,
-    width: int = 40,
-    height: int = 5,
-    blocks: bool = True,
-) -> list[str]:
-    r"""Draw the share of values at or below each point of an axis.
+def cdf(shares: F64, *, width: int = 40, height: int = 5, blocks: bool = True) -> list[str]:
+    r"""Draw which part of the shares is at or below each point from 0 to 1.
 
     Parameters
     ----------
-    values : (n,) float64
+    shares : (n,) float64
         NaN are left out.
-    low, high : float
-        Ends of the axis.
     width, height : int
         Characters of the drawing, without its labels.
     blocks : bool
@@ -99,7 +89,8 @@ def cdf(
     Returns
     -------
     list of str
-        `height` lines from 100 % down, then the axis; empty if there are no values.
+        `height` lines from 100 % down, the axis and its ends; empty if there are no
+        values.
 
     Examples
     --------
@@ -107,17 +98,19 @@ def cdf(
     100 % │      ████
           │ ▄▄▄██████
         0 └──────────
-    >>> print("\n".join(cdf(np.array([0.5]), width=8, height=2, blocks=False)))
-    100 % |    @@@@
-          |    @@@@
-        0 +--------
+          0 %  100 %
+    >>> print("\n".join(cdf(np.array([0.5]), width=9, height=2, blocks=False)))
+    100 % |    @@@@@
+          |    @@@@@
+        0 +---------
+          0 %  100 %
     """
-    values = np.sort(values[np.isfinite(values)])
+    values = np.sort(shares[np.isfinite(shares)])
     if values.size == 0:
         return []
     marks = _BLOCKS if blocks else _ASCII
     upright, corner, dash = ("│", "└", "─") if blocks else ("|", "+", "-")
-    ends = low + (high - low) * np.arange(1, width + 1) / width
+    ends = np.arange(1, width + 1) / width
     # values exactly on a border belong to the cell on its right, the last one apart
     ends[:-1] = np.nextafter(ends[:-1], -np.inf)
     below = np.searchsorted(values, ends, side="right") / values.size
@@ -128,4 +121,8 @@ def cdf(
         cells = np.clip(filled - row * steps, 0, steps)
         label = "100 %" if row == height - 1 else ""
         lines.append(f"{label:>5} {upright}{''.join(marks[c] for c in cells)}".rstrip())
-    return [*lines, f"{'0':>5} {corner}{dash * width}"]
+    return [
+        *lines,
+        f"{'0':>5} {corner}{dash * width}",
+        f"{'':>6} 0 %{'100 %':>{width - 3}}".rstrip(),
+    ]
