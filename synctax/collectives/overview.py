@@ -219,6 +219,11 @@ _ODDITIES: tuple[tuple[str, Test, str], ...] = (
         "no kernel: the profiler recorded no GPU (ProfilerActivity.CUDA), or it was idle",
     ),
     (
+        "several_processes",
+        lambda facts, _: len(facts.processes) > 1,
+        "CPU events of several processes: several ranks may have written one file",
+    ),
+    (
         "no_communication",
         lambda facts, own: bool(facts.count(EventKind.KERNEL)) and not len(own),
         "kernels, but none that communicates",

@@ -222,6 +222,17 @@ def test_two_files_of_one_rank_are_shown_and_exit_3(run, tmp_path):
     assert "measure:   no: 2 files claim to be rank 0" in result.stdout
 
 
+def test_a_file_that_two_processes_wrote_is_said(run, tmp_path):
+    op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "tid": 1, "dur": 2}
+    events = [{**op, "pid": pid, "ts": pid} for pid in (11, 22)]
+    result = run("inspect", write(tmp_path / "rank0.json", trace(gemm(), *events, rank=0)))
+    assert "CPU events of several processes" in result.stdout
+    result = run(
+        "inspect", write(tmp_path / "rank0.json", trace(gemm(), events[0], rank=0))
+    )
+    assert "CPU events of several processes" not in result.stdout
+
+
 def test_files_without_rank_are_shown_and_exit_1_with_a_manifest_to_copy(run, tmp_path):
     for letter in "ab":
         write(tmp_path / f"{letter}.json", trace(gemm(dur_us=ord(letter))))
