@@ -50,9 +50,8 @@ def anchor(events: Events, rows: I64) -> Anchors:
     _adopt(events, calls, found, lane, time_ns)
 
     external = events.external_id[rows]
-    same = external == events.correlation[rows]
-    lost = (lane < 0) & ~same
-    if lost.any() and not same[external > 0].all():
+    lost = (lane < 0) & (external > 0) & (external != events.correlation[rows])
+    if lost.any():
         operators = np.flatnonzero(
             (events.kind == EventKind.CPU_OP) | (events.kind == EventKind.ANNOTATION)
         )

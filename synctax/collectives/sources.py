@@ -136,18 +136,12 @@ def _preceding(
     lane = anchors.lane[lost]
     last = orphans.before(Anchors(lane, anchors.time_ns[lost]))
     first = orphans.before(Anchors(lane, _launch_before(anchors)[lost])) + 1
-    held = last >= first
-    held[held] = orphans.lane[last[held]] == lane[held]
-    first = np.where(held, first, last)
-    # Where this is the lane's first launch, `first` may lie on the lane before.
-    lane_first = np.searchsorted(orphans.lane, lane)
-    return _take(orphans.event, np.where(held, last, ABSENT)), last > np.maximum(
-        first, lane_first
-    )
+    row = np.where(last >= first, last, ABSENT)
+    return _take(orphans.event, row), last > first
 
 
 def _launch_before(anchors: Anchors) -> I64:
-    """Time of the launch before on the same lane, the least int64 where none."""
+    """Time of the launch before on the same lane, before all times where none."""
     order = np.lexsort((anchors.time_ns, anchors.lane))
     lane, time_ns = anchors.lane[order], anchors.time_ns[order]
     before = np.full(order.size, np.iinfo(np.int64).min)

@@ -216,6 +216,18 @@ def test_an_external_id_that_repeats_the_correlation_links_nothing():
     assert reasons(found)["op_guessed"] == 1
 
 
+def test_external_ids_are_judged_kernel_by_kernel():
+    found = extract(
+        rank_trace([
+            op("nccl:all_to_all", 0, 10, **{"External id": 77}),
+            op("nccl:broadcast", 10, 10, **{"External id": 6}),
+            kernel(GENERIC, 20, 10, correlation=5, **{"External id": 77}),
+            kernel("rcclGenericKernel", 40, 10, correlation=6, **{"External id": 6}),
+        ])
+    )  # fmt: skip
+    assert ops(found) == ["all_to_all", "unknown"]
+
+
 def test_kernels_of_a_graph_have_no_range_and_keep_the_name_of_the_kernel():
     found = extract(
         rank_trace([
@@ -318,6 +330,12 @@ def test_the_launch_decides_the_step_of_work_that_runs_late():
     assert_array_equal(found.step, [1])
     assert_array_equal(found.step_number, [1, 2])
     assert_array_equal(found.step_end_ns, [100_000, 200_000])
+
+
+def test_of_a_call_and_the_driver_call_within_it_the_outer_launches():
+    outer, inner = call(99, 5), call(101, 5, name="cuLaunchKernelEx")
+    events = [outer, inner, kernel(ALL_REDUCE, 130, 10, correlation=5)]
+    assert_array_equal(extract(rank_trace([*steps_on_cpu_and_gpu(), *events])).step, [1])
 
 
 def test_a_kernel_without_a_launch_lies_in_the_step_that_the_gpu_is_in():

@@ -138,6 +138,16 @@ def test_cut_ranks_follow_from_start_and_stride_where_no_group_is_declared():
     assert group == Group("1", EVERY_EIGHTH, "tp", 32, "stride")
 
 
+def test_a_stride_of_no_constant_step_gives_no_ranks():
+    unseen = named(**{"Process Group Ranks": "[]", "Group size": 32})
+    more = {"Global rank start": 0, "Global rank stride": -1}
+    group, _ = one_group(unseen, events=record(**more))
+    assert group.ranks is None
+
+    group, _ = one_group({**unseen, "Group size": 1}, events=record(**more))
+    assert group.ranks == (0,)
+
+
 @pytest.mark.parametrize(
     "more",
     [
