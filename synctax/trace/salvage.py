@@ -21,6 +21,7 @@ _JSON_LITERAL = re.compile(rb"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|f
 _SPACE = re.compile(rb"\s*")
 _QUOTE = re.compile(rb'\\.|"', re.DOTALL)
 _KEY_FOLLOWS = rb'"[^"\\]{1,80}"\s*:'
+_MEMBER_FOLLOWS = re.compile(rb",\s*" + _KEY_FOLLOWS)
 _END_OF_KEY = re.compile(rb"\s*:")
 _END_IN_OBJECT = re.compile(
     rb"\s*(?:,\s*(?:"
@@ -204,12 +205,20 @@ class _Parser:
                 break
         else:
             raise _HopelessError
-        if b'"' in raw and self._event_key.search(raw):
+        if b'"' in raw and self._swallowed(raw, closing):
             raise _HopelessError
         clean = self._clean(raw)
         self.out.append(clean)
         self.at = mark.end()
         return clean
+
+    def _swallowed(self, raw: bytes, closing: "re.Pattern[bytes]") -> bool:
+        """Tell whether text with quotes in it rather is several members run into one."""
+        return (
+            closing is _END_OF_KEY
+            or self._event_key.search(raw) is not None
+            or _MEMBER_FOLLOWS.search(raw) is not None
+        )
 
     def _clean(self, raw: bytes) -> bytes:
         text = raw.decode("utf-8", "replace")

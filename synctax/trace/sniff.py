@@ -125,7 +125,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 def _format(plain: bytes, raw: bytes, path: str) -> Format:
     text = plain.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not text:
-        return Format.EMPTY if not raw or plain or not _compression(raw) else Format.BINARY
+        return Format.EMPTY
     if raw.startswith(_ARCHIVES) or text[257:262] == b"ustar":
         return Format.ARCHIVE
     if not _TRACE_KEY.search(text) and _is_binary(text):

@@ -10,6 +10,7 @@ import threading
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import IO, Protocol, cast
 
 from synctax.errors import BadInputError, SynctaxError
@@ -95,9 +96,9 @@ def plain_blocks(
     while first and len(first) < len(ZSTD_MAGIC) and (more := next(blocks, b"")):
         first += more
     if first.startswith(GZIP_MAGIC):
-        yield from _decompressed(first, blocks, _gzip_member, "gzip", damage)
+        yield from _decompressed(first, blocks, _GZIP, damage)
     elif first.startswith(ZSTD_MAGIC):
-        yield from _decompressed(first, blocks, _zstd_frame, "zstd", damage)
+        yield from _decompressed(first, blocks, _ZSTD, damage)
     elif first:
         yield first
         yield from blocks
@@ -122,6 +123,17 @@ def _zstd_frame() -> _Decompressor:
     return cast("_Decompressor", zstandard.ZstdDecompressor().decompressobj())
 
 
+@dataclass(frozen=True, slots=True)
+class _Codec:
+    name: str
+    magic: bytes
+    start: Callable[[], _Decompressor]
+
+
+_GZIP = _Codec("gzip", GZIP_MAGIC, _gzip_member)
+_ZSTD = _Codec("zstd", ZSTD_MAGIC, _zstd_frame)
+
+
 def _errors() -> tuple[type[Exception], ...]:
     import zstandard
     from isal import isal_zlib
@@ -133,11 +145,10 @@ def _errors() -> tuple[type[Exception], ...]:
 def _decompressed(
     first: bytes,
     blocks: Iterator[bytes],
-    start: Callable[[], _Decompressor],
-    codec: str,
+    codec: _Codec,
     damage: Damage,
 ) -> Iterator[bytes]:
-    member, members, fresh, errors = start(), 0, True, _errors()
+    member, members, fresh, errors = codec.start(), 0, True, _errors()
     for data in _steps(first, blocks):
         rest = data
         while rest:
@@ -145,10 +156,18 @@ def _decompressed(
                 rest = rest.lstrip(b"\0")  # tapes and some writers pad with zeros
                 if not rest:
                     break
+                if not codec.magic.startswith(rest[: len(codec.magic)]):
+                    damage.set(
+                        f"{codec.name}_trailing_bytes",
+                        f"bytes after the end of the {codec.name} stream",
+                    )
+                    return
             try:
                 plain = member.decompress(rest)
             except errors as error:
-                _note_error(damage, codec, error, fresh=fresh, members=members)
+                damage.set(
+                    f"{codec.name}_damaged", f"the {codec.name} stream is damaged: {error}"
+                )
                 return
             fresh = False
             if plain:
@@ -156,18 +175,9 @@ def _decompressed(
             rest = b""
             if member.eof:
                 rest = bytes(member.unused_data)
-                member, members, fresh = start(), members + 1, True
+                member, members, fresh = codec.start(), members + 1, True
     if not fresh or not members:
-        damage.set(f"{codec}_truncated", f"the {codec} stream ends early")
-
-
-def _note_error(
-    damage: Damage, codec: str, error: Exception, *, fresh: bool, members: int
-) -> None:
-    if fresh and members:
-        damage.set(f"{codec}_trailing_bytes", f"bytes after the end of the {codec} stream")
-    else:
-        damage.set(f"{codec}_damaged", f"the {codec} stream is damaged: {error}")
+        damage.set(f"{codec.name}_truncated", f"the {codec.name} stream ends early")
 
 
 def _steps(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:

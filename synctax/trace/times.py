@@ -13,7 +13,7 @@ import numpy as np
 
 from synctax.arrays import I8, I64, NS_PER_S, Bool
 
-LIMIT_NS = 2**61
+LIMIT_NS = 2**62
 """Times beyond are no times; sums of two below cannot overflow."""
 
 SLACK_NS = 3_600 * NS_PER_S
@@ -26,9 +26,10 @@ FAR_FACTOR = 100
 
 _NUMBER = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,6})?")
 _NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
-_MAX_DIGITS = 15
+_DIGITS = 16
+"""Digits of a time since 1970 in µs; beginning with 5 it is beyond the limit."""
 _MAX_TEXT = 400
-_DOT, _COMMA, _ZERO = b".,0"
+_DOT, _COMMA, _ZERO, _TOO_HIGH = b".,05"
 
 
 class TimeStatus(IntEnum):
@@ -84,12 +85,13 @@ def _parse_plain(joined: bytes, count: int) -> tuple[I64, I64]:
     decimals[owner] = end[owner] - dot - 1
     length = end - start
     length[owner] -= 1
-    bad = (length < 1) | (length > _MAX_DIGITS + 3) | (decimals > 3) | (decimals == length)
+    bad = (length < 1) | (length > _DIGITS + 3) | (decimals > 3) | (decimals == length)
     bad |= (decimals == 0) & (text[end - 1] == _DOT)
     strange = np.flatnonzero((text - _ZERO > 9) & (text != _COMMA) & (text != _DOT))
     bad[np.searchsorted(end, strange)] = True
     bad[owner[1:][owner[1:] == owner[:-1]]] = True
-    bad |= length - decimals > _MAX_DIGITS + 1
+    whole = length - decimals
+    bad |= (whole > _DIGITS) | ((whole == _DIGITS) & (text[start] >= _TOO_HIGH))
     if bad.any():
         parts = joined.split(b",")[:-1]
         for at in np.flatnonzero(bad).tolist():
@@ -111,7 +113,7 @@ def _parse_one(text: bytes) -> tuple[int, TimeStatus]:
     value = Decimal(text.decode())
     if value.adjusted() > len(str(LIMIT_NS)):
         return 0, TimeStatus.OUT_OF_RANGE
-    if value.adjusted() < -_MAX_DIGITS:
+    if value.adjusted() < -_DIGITS:
         return 0, TimeStatus.OK
     exact = Context(prec=len(text) + 30, rounding=ROUND_HALF_EVEN)
     ns = int(exact.to_integral_value(exact.scaleb(value, 3)))
