@@ -197,7 +197,12 @@ def _unobserved(trace: RankTrace, found: Catalog, linked: Sources) -> tuple[Note
     if engine:
         detail = "copied between GPUs by copy engines: no kernel shows when ranks met"
         notes.append(Note("copy_engine_collective", engine, detail))
-    if empty.any() and (found.kernels.size or found.compute.size):
+    if empty.any() and not (found.kernels.size or found.compute.size):
+        detail = (
+            "calls into a GPU backend, but no kernel was recorded: GPU activity was off"
+        )
+        notes.append(Note("gpu_not_recorded", int(empty.sum()), detail))
+    elif empty.any():
         detail = "calls without a communication kernel in this window"
         notes.append(Note("call_without_kernel", int(empty.sum()), detail))
     return tuple(notes)

@@ -87,8 +87,9 @@ def of_kernels(trace: RankTrace, sources: Sources, described: Described) -> Memb
     """Give every kernel a group.
 
     A kernel without metadata belongs to the group that all labelled kernels of its library
-    on its stream belong to; else to a group that stands for its stream. Stream numbers
-    mean nothing to other ranks, so such groups count streams.
+    on its stream belong to; else to the only group that the process has made; else to a
+    group that stands for its stream. Stream numbers mean nothing to other ranks, so such
+    groups count streams.
     """
     events = trace.events
     group, known = labelled(trace, described)
@@ -104,6 +105,9 @@ def of_kernels(trace: RankTrace, sources: Sources, described: Described) -> Memb
     )
     before = group.copy()
     _spread(group, distinct_rows(device, stream, library)[1])
+    only = _only_group(trace.meta)
+    if only is not None and (group < 0).any():
+        group[group < 0] = _number(known, only)
     inferred += int(((before < 0) & (group >= 0)).sum())
 
     lost = np.flatnonzero(group < 0)
@@ -120,6 +124,16 @@ def of_kernels(trace: RankTrace, sources: Sources, described: Described) -> Memb
         *_ranks_unknown(group, known),
     )
     return Membership(group.astype(np.int32), tuple(known), notes)
+
+
+def _only_group(meta: TraceMeta) -> Group | None:
+    """Find the group of a process that has made one.
+
+    Traces made on demand declare only groups they saw, ranks cut: they do not tell.
+    """
+    if len(meta.groups) != 1 or meta.groups[0].ranks is None:
+        return None
+    return groups.from_config(meta.groups[0])
 
 
 def _spread(group: I64, where: I64) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from synctax.collectives.model import Op, RankCollectives
 from synctax.trace.model import (
     CommArgs,
     EventKind,
@@ -161,3 +162,33 @@ def described(
         "Process Group Ranks": ranks,
         **more,
     }
+
+
+def launched(
+    name: str,
+    annotation: str,
+    *,
+    dims: str = "[[4, 8]]",
+    kind: str = '["c10::Half"]',
+    ts: float = 0.0,
+    corr: int = 5,
+) -> list[Event]:
+    """A kernel without metadata, launched inside an annotation, as in Megatron traces."""
+    return [
+        op("record_param_comms", ts, 10),
+        op(annotation, ts + 1, 8, **{"Input Dims": dims, "Input type": kind}),
+        call(ts + 3, corr),
+        kernel(name, ts + 20, 10, correlation=corr, **{"External id": corr}),
+    ]
+
+
+def ops(found: RankCollectives) -> list[str]:
+    return [Op(code).label for code in found.op.tolist()]
+
+
+def reasons(found: RankCollectives) -> dict[str, int]:
+    return {note.reason: note.count for note in found.notes}
+
+
+def dtypes(found: RankCollectives) -> list[str | None]:
+    return [found.strings[code] if code >= 0 else None for code in found.dtype.tolist()]

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from synctax.collectives.extract import extract
 from synctax.collectives.model import Op
 from synctax.trace.model import GroupConfig, TraceMeta
-from tests.collectives.build import kernel, op, rank_trace
+from tests.collectives.build import kernel, op, rank_trace, reasons
 
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 MAIN = 5960
@@ -39,10 +39,6 @@ def two_reductions(*, threads=(5975, 5981), shapes=True):
 
 def roles(found):
     return [found.groups[code].role for code in found.group.tolist()]
-
-
-def reasons(found):
-    return {note.reason: note.count for note in found.notes}
 
 
 def test_the_range_on_the_backends_thread_is_the_collective():

@@ -6,7 +6,7 @@ from synctax.collectives.extract import extract
 from synctax.collectives.groups import visible_ranks
 from synctax.collectives.model import Group, Op
 from synctax.trace.model import GroupConfig, TraceMeta
-from tests.collectives.build import call, described, kernel, op, rank_trace
+from tests.collectives.build import call, described, kernel, op, rank_trace, reasons
 
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 ALL_GATHER = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -17,10 +17,6 @@ EVERY_EIGHTH = tuple(range(0, 256, 8))
 
 def groups_of(found):
     return [found.groups[code] for code in found.group.tolist()]
-
-
-def reasons(found):
-    return {note.reason: note.count for note in found.notes}
 
 
 def one_group(args, *, groups=(), rank=None, events=()):
@@ -236,6 +232,22 @@ def test_a_kernel_joins_the_one_group_of_its_stream():
     )  # fmt: skip
     assert [g.name for g in groups_of(found)] == ["1", "1", "2"]
     assert reasons(found)["group_inferred"] == 1
+
+
+def test_the_only_group_of_a_process_owns_kernels_without_metadata():
+    world = GroupConfig("0", "default_pg", "cuda:nccl", 4, (0, 1, 2, 3))
+    events = [kernel(ALL_REDUCE, 0, 1, stream=24), kernel(ALL_REDUCE, 5, 1, stream=28)]
+    found = extract(rank_trace(events, TraceMeta(rank=0, groups=(world,))))
+    assert [(g.role, g.origin) for g in found.groups] == [("default", "pg_config")]
+    assert reasons(found) == {"group_inferred": 2, "payload_unknown": 2}
+
+    seen_on_demand = GroupConfig("0", "default_pg", "", 4, None)
+    for declared in (
+        (world, GroupConfig("1", "mesh_tp", "", 2, (0, 1))),
+        (seen_on_demand,),
+    ):
+        found = extract(rank_trace(events, TraceMeta(rank=0, groups=declared)))
+        assert {g.role for g in found.groups} == {"unlabelled"}
 
 
 def test_a_kernel_on_a_stream_of_two_groups_joins_neither():
