@@ -98,12 +98,12 @@ def cdf(shares: F64, *, width: int = 40, height: int = 5, blocks: bool = True) -
     100 % │      ████
           │ ▄▄▄██████
         0 └──────────
-          0 %  100 %
+           0 %  100 %
     >>> print("\n".join(cdf(np.array([0.5]), width=9, height=2, blocks=False)))
     100 % |    @@@@@
           |    @@@@@
         0 +---------
-          0 %  100 %
+           0 % 100 %
     """
     values = np.sort(shares[np.isfinite(shares)])
     if values.size == 0:

@@ -21,7 +21,11 @@ ROOT = Path(__file__).resolve().parents[2]
 GENERATED = ("docs/reference/cli.md", "docs/reference/tables.md")
 PAGES = sorted(
     str(path.relative_to(ROOT))
-    for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
+    for path in (
+        ROOT / "README.md",
+        ROOT / "examples" / "README.md",
+        *(ROOT / "docs").rglob("*.md"),
+    )
     if str(path.relative_to(ROOT)) not in GENERATED
 )
 

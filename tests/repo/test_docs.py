@@ -34,6 +34,13 @@ def test_commands_on_a_page_print_what_it_shows(request, tmp_path, page):
 
 
 @pytest.mark.parametrize("page", doc_pages.PAGES)
+def test_no_page_shows_a_fault(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert "Traceback" not in text
+    assert "fault of synctax" not in text
+
+
+@pytest.mark.parametrize("page", doc_pages.PAGES)
 def test_prompts_in_python_on_a_page_are_doctests(tmp_path, monkeypatch, page):
     monkeypatch.chdir(Sandbox(tmp_path).home)
     parser, names = doctest.DocTestParser(), {}
