@@ -36,7 +36,7 @@ def inspect(
     Example:
       synctax inspect traces/
     """
-    from synctax.cli.progress import reading
+    from synctax.cli.progress import reading_files
     from synctax.collectives.load import survey
     from synctax.collectives.overview import overview
     from synctax.report.inspection import parts, result
@@ -44,19 +44,8 @@ def inspect(
     from synctax.trace.discover import discover
 
     found = discover(traces, manifest=None if manifest is None else str(manifest))
-    left_bytes = {file.path: file.size_bytes for file in found.files}
-    with reading(
-        total_files=len(left_bytes),
-        total_bytes=sum(left_bytes.values()),
-        verbosity=out.verbosity,
-    ) as progress:
-
-        def on_progress(path: str, n: int) -> None:
-            progress(n)
-            left_bytes[path] -= n
-            if left_bytes[path] <= 0 < left_bytes[path] + n:
-                progress.on_file()
-
+    sizes = {file.path: file.size_bytes for file in found.files}
+    with reading_files(sizes, verbosity=out.verbosity) as on_progress:
         job = survey(found, workers=workers, on_progress=on_progress)
     seen = overview(job)
     emit(

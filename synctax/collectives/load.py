@@ -12,7 +12,7 @@ from synctax.collectives.extract import extract
 from synctax.collectives.model import RankCollectives
 from synctax.errors import BadInputError, SynctaxError
 from synctax.trace.assign import Assignment, Placement, assign
-from synctax.trace.discover import Discovery, Skipped, discover, natural_key
+from synctax.trace.discover import Discovery, Skipped, Targets, discover, natural_key
 from synctax.trace.facts import FileFacts, facts
 from synctax.trace.kineto import read_rank
 from synctax.trace.model import Note, RankTrace
@@ -20,6 +20,9 @@ from synctax.trace.oddities import Problem, name_some, rank_text
 from synctax.trace.pool import map_files
 
 OnBytes = Callable[[int], None]
+
+NOT_A_TRACE = "not_a_trace"
+"""Reason of the note on files that are something else."""
 
 
 class Cache(Protocol):
@@ -100,7 +103,7 @@ class Job:
 
 
 def load(
-    targets: Sequence[str],
+    targets: Targets,
     *,
     manifest: str | None = None,
     ranks: Collection[int] | None = None,
@@ -114,8 +117,8 @@ def load(
 
     Parameters
     ----------
-    targets : sequence of str
-        As for `discover`.
+    targets : path, or sequence of paths
+        Folders, files, patterns, URLs, as for `discover`.
     manifest : str, optional
         CSV with `file,rank,host`.
     ranks : collection of int, optional
@@ -208,7 +211,7 @@ def survey(
     return Job(
         ranks=_in_use(rows),
         files=rows,
-        notes=(*assignment.notes, *_load_notes(rows)),
+        notes=(*assignment.notes, *_load_notes(rows, found.skipped)),
         problems=(*assignment.problems, *_empty_problem(rows, ranks)),
         world_size=assignment.world_size,
         skipped=found.skipped,
@@ -315,8 +318,11 @@ def _in_use(rows: Sequence[FileRow]) -> tuple[RankCollectives, ...]:
     return tuple(sorted(used, key=lambda c: (natural_key(c.window), c.rank, c.path)))
 
 
-def _load_notes(rows: Sequence[FileRow]) -> list[Note]:
+def _load_notes(rows: Sequence[FileRow], skipped: Sequence[Skipped]) -> list[Note]:
     notes = []
+    if skipped:
+        told = name_some(f"{one.path} {one.reason}" for one in skipped)
+        notes.append(Note(NOT_A_TRACE, len(skipped), f"left out: {told}"))
     broken = [row for row in rows if row.status == "unreadable"]
     if broken:
         told = name_some(row.reason for row in broken)

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from synctax.arrays import NS_PER_US
-from synctax.collectives.load import FileRow, Job
+from synctax.collectives.load import NOT_A_TRACE, FileRow, Job
 from synctax.collectives.overview import GroupRow, Overview, Verdict
 from synctax.report.output import Result, note_text
 from synctax.report.tables import ABSENT, Field, number, size_bytes, table, time_us
@@ -302,15 +302,16 @@ def _notes(job: Job, seen: Overview) -> list[str]:
         for note in rank.notes:
             of_ranks[note.reason, note.detail] += note.count
     passed = {d: n for (reason, d), n in of_ranks.items() if reason == NOT_NEEDED}
-    lines = [f"note: {note.detail}" for note in (*job.notes, *seen.notes)]
+    told = (note for note in (*job.notes, *seen.notes) if note.reason != NOT_A_TRACE)
+    lines = [f"note: {note.detail}" for note in told]
     lines += [
         f"note: {note_text(Note(reason, count, detail))}"
         for (reason, detail), count in of_ranks.items()
         if reason != NOT_NEEDED
     ]
     if passed:
-        told = ", ".join(f"{n:,} {detail}" for detail, n in passed.items())
-        lines.append(f"note: events of kinds that are not needed: {told}")
+        kinds = ", ".join(f"{n:,} {detail}" for detail, n in passed.items())
+        lines.append(f"note: events of kinds that are not needed: {kinds}")
     return [*lines, ""] if lines else []
 
 

@@ -103,7 +103,10 @@ def natural_key(path: str) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def discover(targets: Sequence[str], *, manifest: str | None = None) -> Discovery:
+Targets = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def discover(targets: Targets, *, manifest: str | None = None) -> Discovery:
     """Find the trace files of folders, files, patterns, URLs and a manifest.
 
     Folders are searched with all their subfolders, hidden ones excepted. A file that is
@@ -112,7 +115,7 @@ def discover(targets: Sequence[str], *, manifest: str | None = None) -> Discover
 
     Parameters
     ----------
-    targets : sequence of str
+    targets : path, or sequence of paths
         Folders, files, patterns (`run/*/rank*.json.gz`), `scheme://` URLs (these need
         fsspec), or `.csv` files, which are manifests.
     manifest : str, optional
@@ -130,6 +133,8 @@ def discover(targets: Sequence[str], *, manifest: str | None = None) -> Discover
         If a target does not exist, cannot be read or holds no trace, or the manifest is
         malformed.
     """
+    targets = [targets] if isinstance(targets, str | os.PathLike) else targets
+    targets = [os.fspath(target) for target in targets]
     manifests = [t for t in targets if t.lower().endswith(".csv") and not _URL.match(t)]
     found: list[_Found] = []
     ignored = 0

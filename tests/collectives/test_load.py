@@ -237,6 +237,7 @@ def test_every_layout_that_names_ranks_gives_them_without_help(tmp_path, names):
     assert [r.rank for r in found.ranks] == [0, 1]
     assert {r.window for r in found.ranks} == {""}
     assert len(found.skipped) == 2 * (len(names) - 1)
+    assert ("not_a_trace" in reasons(found)) == (len(names) > 1)
 
 
 @pytest.mark.parametrize(

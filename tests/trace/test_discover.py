@@ -57,6 +57,11 @@ def test_a_folder_is_searched_with_its_subfolders_in_natural_order(tmp_path):
     ]
 
 
+def test_one_path_needs_no_list(tmp_path):
+    path = write(tmp_path / "rank0.json")
+    assert discover(tmp_path) == discover(str(tmp_path)) == discover([path])
+
+
 def test_a_file_reached_by_folder_pattern_link_and_name_counts_once(tmp_path):
     path = write(tmp_path / "rank0.json")
     (tmp_path / "latest.json").symlink_to(path)
