@@ -133,17 +133,18 @@ def discover(targets: Targets, *, manifest: str | None = None) -> Discovery:
         If a target does not exist, cannot be read or holds no trace, or the manifest is
         malformed.
     """
-    targets = [targets] if isinstance(targets, str | os.PathLike) else targets
-    targets = [os.fspath(target) for target in targets]
-    manifests = [t for t in targets if t.lower().endswith(".csv") and not _URL.match(t)]
+    given = [targets] if isinstance(targets, str | os.PathLike) else targets
+    paths = [os.fspath(target) for target in given]
+    manifests = [path for path in paths if path.lower().endswith(".csv")]
     found: list[_Found] = []
     ignored = 0
     for name in [*manifests, *([manifest] if manifest else [])]:
         found += _read_manifest(name)
-    for target in (t for t in targets if t not in manifests):
-        here = list(_expand(target))
-        found += [f for f in here if f.named or _is_candidate(f.path)]
-        ignored += sum(not f.named and not _is_candidate(f.path) for f in here)
+    for path in paths:
+        here = [] if path in manifests else list(_expand(path))
+        candidates = [one for one in here if one.named or _is_candidate(one.path)]
+        ignored += len(here) - len(candidates)
+        found += candidates
     files: list[TraceFile] = []
     skipped: list[Skipped] = []
     for one in _once(found):
@@ -153,7 +154,7 @@ def discover(targets: Targets, *, manifest: str | None = None) -> Discovery:
         else:
             files.append(_trace_file(one))
     if not files:
-        raise BadInputError(_nothing_found(targets, skipped, ignored))
+        raise BadInputError(_nothing_found(paths, skipped, ignored))
     return Discovery(tuple(_with_bare_ranks(files)), tuple(skipped), ignored)
 
 
