@@ -179,6 +179,7 @@ class SynthJob:
     marker: bool = False
 
     def __post_init__(self) -> None:
+        _check_limits(self)
         _check_numbers(self)
         _check_choices(self)
         _check_ranks(self)
@@ -210,13 +211,30 @@ class SynthJob:
         return self.rank_clock_drift_ppm.get(rank, default_ppm)
 
 
-_AT_LEAST = {
+_AT_LEAST: dict[str, float] = {
     **dict.fromkeys(("tp", "fsdp", "ep", "dp", "layers", "steps", "coalesced", "hosts"), 1),
     **dict.fromkeys(("first_step", "seed", "run_ahead_steps", "stream_step"), 0),
     **dict.fromkeys(("cpu_ops_per_kernel", "python_functions", "start_skew_ms"), 0),
     **dict.fromkeys(("jitter", "cpu_jitter", "alpha_us"), 0),
     **{f"{role}_payload_bytes": 1 for role in ("tp", "fsdp", "ep", "dp")},
+    "bandwidth_gb_per_s": 1e-3,
+    "clock_offset_us": -1e9,
+    "clock_drift_ppm": -1e5,
 }
+# Beyond these, times would leave the 64 bits or the years that traces know.
+_AT_MOST: dict[str, float] = {
+    **dict.fromkeys(
+        ("jitter", "cpu_jitter", "cpu_ops_per_kernel", "python_functions"), 1e3
+    ),
+    **{f"{role}_payload_bytes": 1e13 for role in ("tp", "fsdp", "ep", "dp")},
+    "alpha_us": 1e6,
+    "bandwidth_gb_per_s": 1e6,
+    "start_skew_ms": 1e5,
+    "clock_offset_us": 1e9,
+    "clock_drift_ppm": 1e5,
+}
+MAX_DELAY_US = 1e8
+MAX_SIZE_MB = 1e7
 _CHOICES = {
     "tp_op": TpOp,
     "jitter_law": JitterLaw,
@@ -229,16 +247,28 @@ _CHOICES = {
 }
 
 
-def _check_numbers(job: SynthJob) -> None:
+def _check_limits(job: SynthJob) -> None:
     for name, least in _AT_LEAST.items():
-        if not getattr(job, name) >= least:
-            raise ValueError(f"{name} must be at least {least}, got {getattr(job, name)}")
-    if not job.bandwidth_gb_per_s > 0:
+        value = getattr(job, name)
+        if not value >= least:
+            raise ValueError(f"{name} must be at least {least:g}, got {value}")
+    for name, most in _AT_MOST.items():
+        value = getattr(job, name)
+        if not value <= most:
+            raise ValueError(f"{name} must be at most {most:g}, got {value}")
+    for name in ("clock_offset_us", "clock_drift_ppm"):
+        for value in getattr(job, f"rank_{name}").values():
+            if not _AT_LEAST[name] <= value <= _AT_MOST[name]:
+                raise ValueError(
+                    f"rank_{name} must lie within {_AT_MOST[name]:g} of 0, got {value}"
+                )
+
+
+def _check_numbers(job: SynthJob) -> None:
+    if job.size_mb is not None and not 0 < job.size_mb < MAX_SIZE_MB:
         raise ValueError(
-            f"bandwidth_gb_per_s must be above 0, got {job.bandwidth_gb_per_s}"
+            f"size_mb must lie between 0 and {MAX_SIZE_MB:g}, got {job.size_mb}"
         )
-    if job.size_mb is not None and not job.size_mb > 0:
-        raise ValueError(f"size_mb must be above 0, got {job.size_mb}")
     if not 0 < job.xi < MAX_XI:
         raise ValueError(f"xi must lie between 0 and {MAX_XI}, got {job.xi}")
     if job.fsdp % job.ep:
@@ -269,8 +299,10 @@ def _check_ranks(job: SynthJob) -> None:
             raise ValueError(
                 f"a delay names step {delay.step}, the job has {job.steps} steps"
             )
-        if not delay.delay_us >= 0:
-            raise ValueError(f"a delay must not be negative, got {delay.delay_us} us")
+        if not 0 <= delay.delay_us <= MAX_DELAY_US:
+            raise ValueError(
+                f"a delay must lie between 0 and {MAX_DELAY_US:g} us, got {delay.delay_us}"
+            )
         if delay.side not in get_args(Side):
             raise ValueError(f"the side of a delay must be gpu or cpu, got {delay.side}")
 

@@ -178,8 +178,11 @@ def test_a_delay_must_find_its_place(delay, message):
     [
         ({"tp": 0}, "tp must be at least 1, got 0"),
         ({"jitter": float("nan")}, "jitter must be at least 0"),
-        ({"bandwidth_gb_per_s": 0.0}, "bandwidth_gb_per_s must be above 0"),
-        ({"size_mb": -1.0}, "size_mb must be above 0"),
+        ({"bandwidth_gb_per_s": 0.0}, "bandwidth_gb_per_s must be at least 0.001"),
+        ({"size_mb": -1.0}, "size_mb must lie between 0 and 1e"),
+        ({"jitter": float("inf")}, "jitter must be at most 1000, got inf"),
+        ({"clock_drift_ppm": float("nan")}, "clock_drift_ppm must be at least -100000"),
+        ({"rank_clock_offset_us": {0: float("inf")}}, "must lie within 1e.* of 0, got inf"),
         ({"xi": 0.5}, "xi must lie between 0 and 0.5"),
         ({"fsdp": 4, "ep": 3}, "ep must divide fsdp, got ep 3 and fsdp 4"),
         ({"hosts": 9}, "9 hosts need as many ranks, the world has 2"),
@@ -190,7 +193,7 @@ def test_a_delay_must_find_its_place(delay, message):
         ({"lost_tail": {0: -1}}, "lost_tail must not be negative"),
         ({"delays": (Delay(3, 0, 0, 1.0),)}, "delays names rank 3"),
         ({"delays": (Delay(0, 3, 0, 1.0),)}, "a delay names step 3, the job has 1 steps"),
-        ({"delays": (Delay(0, 0, 0, -1.0),)}, "a delay must not be negative"),
+        ({"delays": (Delay(0, 0, 0, -1.0),)}, "a delay must lie between 0 and 1e"),
         ({"delays": (Delay(0, 0, 0, 1.0, "npu"),)}, "must be gpu or cpu, got npu"),
     ],
 )
