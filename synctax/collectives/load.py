@@ -22,7 +22,7 @@ from synctax.trace.pool import map_files
 OnBytes = Callable[[int], None]
 
 NOT_A_TRACE = "not_a_trace"
-"""Reason of the note on files that are something else."""
+"""Reason of the note on files that are none, but may have been meant as one."""
 
 
 class Cache(Protocol):
@@ -320,9 +320,9 @@ def _in_use(rows: Sequence[FileRow]) -> tuple[RankCollectives, ...]:
 
 def _load_notes(rows: Sequence[FileRow], skipped: Sequence[Skipped]) -> list[Note]:
     notes = []
-    if skipped:
-        told = name_some(f"{one.path} {one.reason}" for one in skipped)
-        notes.append(Note(NOT_A_TRACE, len(skipped), f"left out: {told}"))
+    lost = [f"{one.path} {one.reason}" for one in skipped if not one.companion]
+    if lost:
+        notes.append(Note(NOT_A_TRACE, len(lost), f"left out: {name_some(lost)}"))
     broken = [row for row in rows if row.status == "unreadable"]
     if broken:
         told = name_some(row.reason for row in broken)

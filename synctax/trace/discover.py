@@ -24,6 +24,13 @@ _TRACE_NAME = re.compile(
 )
 _UNFINISHED = re.compile(r"\.(tmp|part|partial|crdownload)$", re.IGNORECASE)
 _ARCHIVE = re.compile(r"\.(tar(\.\w+)?|tgz|zip|7z|xz|bz2)$", re.IGNORECASE)
+_COMPANIONS = (
+    Format.EXECUTION_TRACE,
+    Format.STACKS,
+    Format.MEMORY_SNAPSHOT,
+    Format.OTHER_JSON,
+    Format.TEXT,
+)
 _URL = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
@@ -64,11 +71,16 @@ class TraceFile:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that is left out: why, and what the user can do about it."""
+    """A file that is left out: why, and what the user can do about it.
+
+    A `companion` lies beside traces by nature (execution traces, stacks, other JSON);
+    what is none may be the trace of a rank that is now missing.
+    """
 
     path: str
     reason: str
     remedy: str = ""
+    companion: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +327,7 @@ def _why_not(found: _Found) -> Skipped | None:
     if kind.is_trace or kind.format is Format.EMPTY:
         return None
     reason, _, remedy = kind.sentence.removeprefix("it ").partition(": ")
-    return Skipped(found.path, reason, remedy)
+    return Skipped(found.path, reason, remedy, companion=kind.format in _COMPANIONS)
 
 
 def _trace_file(found: _Found) -> TraceFile:

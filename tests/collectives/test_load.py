@@ -237,7 +237,7 @@ def test_every_layout_that_names_ranks_gives_them_without_help(tmp_path, names):
     assert [r.rank for r in found.ranks] == [0, 1]
     assert {r.window for r in found.ranks} == {""}
     assert len(found.skipped) == 2 * (len(names) - 1)
-    assert ("not_a_trace" in reasons(found)) == (len(names) > 1)
+    assert "not_a_trace" not in reasons(found)
 
 
 @pytest.mark.parametrize(
@@ -267,6 +267,13 @@ def test_a_file_of_junk_beside_a_broken_one_is_named_too(tmp_path):
         BadInputError, match=r"what else is there is no trace: .*truth\.json"
     ):
         load([str(tmp_path)])
+
+
+def test_a_file_that_may_have_been_a_rank_is_noted(tmp_path):
+    job(tmp_path, ranks=3)
+    (tmp_path / "rank2.json").rename(tmp_path / "rank2.json.tmp")
+    (note,) = [n for n in load([str(tmp_path)]).notes if n.reason == "not_a_trace"]
+    assert "rank2.json.tmp is still being written" in note.detail
 
 
 def test_a_link_to_nothing_is_a_rank_that_cannot_be_read(tmp_path):
