@@ -34,7 +34,6 @@ from inputs import Input, make
 from process import Run, forget_page_cache, run, wait_for_idle
 
 HERE = Path(__file__).parent
-MEMORY_ROUNDS = 3
 LIBRARIES = ("numpy", "msgspec", "isal", "orjson", "pyarrow", "pandas")
 
 
@@ -53,7 +52,7 @@ class Case:
 def repeat(cases: Sequence[Case], options: argparse.Namespace) -> None:
     """Run all cases in turn, several times for time, then a few times for memory."""
     rounds = options.rounds
-    for number in range(rounds + min(rounds, MEMORY_ROUNDS)):
+    for number in range(rounds + options.memory_rounds):
         sample = number >= rounds
         for case in cases:
             if sample and not case.memory:
@@ -95,16 +94,26 @@ def peer_cases(options: argparse.Namespace, what: Input) -> Iterable[Case]:
         yield Case(f"HTA, load + stragglers, {what.name}", command)
 
 
-def bench_measure(options: argparse.Namespace) -> list[Case]:
-    """The whole `measure` against the peers, eight ranks and one large one."""
+def against_peers(options: argparse.Namespace, *names: str) -> list[Case]:
+    """Take turns on some inputs: the whole `measure`, then every peer."""
     cases: list[Case] = []
-    for name in ("set8", "set8-gz", "one500", "one500-gz"):
+    for name in names:
         what = make(name, options.directory)
         folder = options.directory / name
         cases.append(measure_case(f"synctax measure, {name}", folder, "--no-cache"))
-            cases += peer_cases(options, what)
+        cases += peer_cases(options, what)
     repeat(cases, options)
     return cases
+
+
+def bench_ranks(options: argparse.Namespace) -> list[Case]:
+    """Eight ranks of about 50 MB, plain and gzipped, with the peers."""
+    return against_peers(options, "set8", "set8-gz")
+
+
+def bench_single(options: argparse.Namespace) -> list[Case]:
+    """One rank of about 500 MB, plain and gzipped, with the peers."""
+    return against_peers(options, "one500", "one500-gz")
 
 
 def bench_cache(options: argparse.Namespace) -> list[Case]:
@@ -171,7 +180,8 @@ def bench_start(options: argparse.Namespace) -> list[Case]:
 BENCHMARKS = {
     "start": bench_start,
     "decode": bench_decode,
-    "measure": bench_measure,
+    "ranks": bench_ranks,
+    "single": bench_single,
     "cache": bench_cache,
     "linear": bench_linear,
 }
@@ -224,17 +234,17 @@ def ratios(cases: Sequence[Case]) -> str:
     """Compare each peer with synctax on the same input, by medians."""
     lines = []
     for peer in cases:
-        own = f"synctax measure, {peer.name.rsplit(', ', 1)[1]}"
+        own = f"synctax measure, {peer.name.rpartition(', ')[2]}"
         ours = next((c for c in cases if c.name == own), None)
         if ours is None or ours is peer:
             continue
         faster = median(peer.runs, "wall_s") / median(ours.runs, "wall_s")
         work = median(peer.runs, "cpu_s") / median(ours.runs, "cpu_s")
-        less = median(peer.sampled, "tree_pss_mb") / median(ours.sampled, "tree_pss_mb")
-        lines.append(
-            f"- {peer.name}: {faster:.1f} × the time, {work:.1f} × the CPU time, "
-            f"{less:.1f} × the memory"
-        )
+        text = f"- {peer.name}: {faster:.1f} × the time, {work:.1f} × the CPU time"
+        if ours.sampled:
+            less = median(peer.sampled, "tree_pss_mb") / median(ours.sampled, "tree_pss_mb")
+            text += f", {less:.1f} × the memory"
+        lines.append(text)
     return "\n".join(lines)
 
 
@@ -263,6 +273,7 @@ def main() -> None:
     parser.add_argument("directory", type=Path, help="where the inputs are or will be")
     parser.add_argument("--only", choices=BENCHMARKS, action="append")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--memory-rounds", type=int, default=3)
     parser.add_argument(
         "--idle-s",
         type=float,
@@ -283,7 +294,7 @@ def main() -> None:
             case.name: [asdict(r) for r in case.runs + case.sampled] for case in cases
         }
         text = decode_table(cases) if name == "decode" else table(cases)
-        more = ratios(cases) if name == "measure" else ""
+        more = ratios(cases)
         sys.stdout.write(f"\n## {name}\n\n{text}\n\n{more}\n")
         sys.stdout.flush()
     if options.json:
