@@ -13,7 +13,7 @@ from synctax.report.output import Result, note_text
 from synctax.report.tables import ABSENT, Field, number, size_bytes, table, time_us
 from synctax.schema import INSPECT_FILES, INSPECT_GROUPS
 from synctax.trace.model import EventKind, Note
-from synctax.trace.oddities import rank_text
+from synctax.trace.oddities import name_some, rank_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +23,6 @@ MANY_FILES = 16
 """With more files than this, those that are alike are counted instead of listed."""
 
 SHOWN_ALIKE = 8
-
-SHOWN_SKIPPED = 5
 
 NOT_NEEDED = "skipped_category"
 """Reason of notes on events that nobody needs: neither a repair nor a loss."""
@@ -285,12 +283,14 @@ def _from_to(row: GroupRow) -> str:
 
 
 def _skipped(job: Job, *, every_file: bool) -> list[str]:
-    lines = [
-        f"not read: {s.path} {s.reason}" + (f": {s.remedy}" if s.remedy else "")
-        for s in (job.skipped if every_file else job.skipped[:SHOWN_SKIPPED])
-    ]
-    if len(job.skipped) > len(lines):
-        lines.append(f"not read: {len(job.skipped) - len(lines)} more; -v lists them")
+    alike: dict[tuple[str, str], list[str]] = {}
+    for one in job.skipped:
+        alike.setdefault((one.reason, one.remedy), []).append(one.path)
+    lines = []
+    for (reason, remedy), paths in alike.items():
+        named = ", ".join(paths) if every_file else name_some(paths)
+        each = "each " if len(paths) > 1 else ""
+        lines.append(f"not read: {named} {each}{reason}{': ' * bool(remedy)}{remedy}")
     if job.ignored:
         lines.append(f"not read: {_count(job.ignored, 'file')} that cannot be traces")
     return [*lines, ""] if lines else []
