@@ -226,7 +226,7 @@ class EventList(Generic[E]):
                 self._tally.add("extra_comma", where=text.where(self._at))
             self._state, self._at = _State.TAIL, at + 1
         else:
-            self._give_up("junk_between_events", at)
+            self._give_up("junk_between_events", at, text.next_start(at))
         return []
 
     def _closes(self, at: int) -> bool:
@@ -246,7 +246,6 @@ class EventList(Generic[E]):
             if events is not None:
                 self._pass(end, after)
                 return events
-            start = text.next_start(at)
         if start is None and not text.decided(at):
             raise Undecided
         limit = text.horizon(at) if start is None else start
@@ -257,7 +256,7 @@ class EventList(Generic[E]):
             if events is not None:
                 self._pass(at + fixed.end, after)
                 return events
-        self._give_up("unreadable_event", at)
+        self._give_up("unreadable_event", at, start)
         return []
 
     def _after(self, end: int) -> int:
@@ -273,10 +272,9 @@ class EventList(Generic[E]):
             self._tally.add("missing_comma", where=self._text.where(after))
         self._at = after if follows == b"," else end - 1
 
-    def _give_up(self, reason: str, at: int) -> None:
+    def _give_up(self, reason: str, at: int, start: int | None) -> None:
         """Skip to where the next event or the end of the list seems to be."""
         text = self._text
-        start = text.next_start(at)
         if start is None and not text.decided(at):
             raise Undecided
         limit = text.horizon(at) if start is None else start

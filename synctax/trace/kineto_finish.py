@@ -99,7 +99,9 @@ def _possible(
     keep = np.ones(start_ns.size, np.bool_)
     on_gpu = np.isin(kind, GPU_KINDS)
     texts: tuple[str, ...] = ()
-    for reason, found in impossible(start_ns, duration_ns, on_gpu).items():
+    for reason, found in impossible(
+        start_ns, duration_ns, on_gpu, end_ns=max(collector.end_marks_ns, default=None)
+    ).items():
         at = np.flatnonzero(found)
         if at.size:
             texts = texts or tuple(collector.names)

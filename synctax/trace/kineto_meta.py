@@ -40,16 +40,25 @@ def _document(head: bytes, tail: bytes, tally: Tally, *, closed: bool) -> dict[s
     tail = tail.strip() if closed else b"}"
     if not head and not tail.strip(b"}"):
         return {}  # a bare list
-    text = head.decode("utf-8", "replace").encode()
-    text += b'"":0' + tail.decode("utf-8", "replace").encode()
+    # where there is no list, the text before it is all there is
+    text = head if head.endswith(b"}") and not closed else head + b'"":0' + tail
     try:
-        document = orjson.loads(text)
+        document = orjson.loads(_utf8(text, tally))
     except orjson.JSONDecodeError:
         tally.add("metadata_damaged")
         return {
             key: value for key in _KEYS if (value := member(head + tail, key)) is not None
         }
     return document if isinstance(document, dict) else {}
+
+
+def _utf8(text: bytes, tally: Tally) -> bytes:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        tally.add("invalid_utf8")
+        return text.decode("utf-8", "replace").encode()
+    return text
 
 
 def _meta(document: dict[str, Any], tally: Tally) -> TraceMeta:

@@ -68,7 +68,7 @@ def quote_not_finite(text: bytes | memoryview) -> Repaired | None:
     first = _NOT_FINITE_VALUE.search(text)
     if first is None:
         return None
-    quoted, count = _NOT_FINITE_VALUE.subn(rb'\1"\2"', text)
+    quoted, count = _NOT_FINITE_VALUE.subn(rb'\1"\2"', bytes(text))
     repairs = Repairs()
     repairs.add("nonfinite_value", first.start(2), count)
     return Repaired(quoted, len(text), repairs)

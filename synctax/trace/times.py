@@ -120,7 +120,9 @@ def _parse_one(text: bytes) -> tuple[int, TimeStatus]:
     return (ns, TimeStatus.OK) if abs(ns) < LIMIT_NS else (0, TimeStatus.OUT_OF_RANGE)
 
 
-def impossible(start_ns: I64, duration_ns: I64, on_gpu: Bool) -> dict[str, Bool]:
+def impossible(
+    start_ns: I64, duration_ns: I64, on_gpu: Bool, *, end_ns: int | None = None
+) -> dict[str, Bool]:
     """Find events whose times cannot be true, beside the rest of the window.
 
     Parameters
@@ -129,6 +131,8 @@ def impossible(start_ns: I64, duration_ns: I64, on_gpu: Bool) -> dict[str, Bool]
         As written in the trace: before a base time is added.
     on_gpu : (n,) bool
         Whether it ran on a GPU: there, a start and a duration of 0 mean "never filled in".
+    end_ns : int, optional
+        When the profiler says that its window ended; it records nothing that ends later.
 
     Returns
     -------
@@ -150,6 +154,9 @@ def impossible(start_ns: I64, duration_ns: I64, on_gpu: Bool) -> dict[str, Bool]
     if good.any():
         span = int(start_ns[good].max() - start_ns[good].min())
         long = good & (duration_ns > max(SLACK_NS, SPAN_FACTOR * span))
+        if end_ns is not None and end_ns >= np.median(start_ns[good]):
+            ends = start_ns + np.minimum(duration_ns, LIMIT_NS // 2)
+            long |= good & (ends > end_ns + max(NS_PER_S, span))
     return {
         "start_zero": zero,
         "start_outside_window": far,

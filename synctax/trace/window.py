@@ -123,14 +123,15 @@ class Window:
         return found.start(1)
 
     def span(self, at: int) -> tuple[int | None, int | None]:
-        """Find where the object at `at` ends, and the next event after it.
+        """Find where the object at `at` ends, and where the next event begins.
 
         Returns
         -------
         int or None
             One past the closing brace; None if the object is damaged.
         int or None
-            The next event's beginning, where it was needed to tell.
+            Where the next event seems to begin; None if it does not in this text. What
+            seems to begin inside the object is passed over.
 
         Raises
         ------
@@ -138,17 +139,17 @@ class Window:
             If that needs text that has not been read yet.
         """
         stack: list[int] = []
-        start = self.next_start(at)
-        scanned = at
+        scanned, start = at, self.next_start(at)
         for _ in range(_NESTED_TRIES):
             limit = self.horizon(at) if start is None else min(start, self.horizon(at))
             end = self._scan(scanned, limit, stack)
-            if end is not None:
-                return (end or None), start
-            if start is None or limit != start:
-                break
-            if stack[-1] != _OPEN_LIST:  # no object can begin here: a brace is missing
+            if end:
+                return end, self.next_start(end - 1)
+            damaged = end is not None or stack[-1] != _OPEN_LIST
+            if limit == start and damaged:  # an object cannot begin here
                 return None, start
+            if limit != start:
+                break
             scanned, start = start, self.next_start(start)
         if not self.decided(at):
             raise Undecided

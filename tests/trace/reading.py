@@ -11,7 +11,9 @@ from synctax.trace.model import RankTrace
 TABLES = ("events", "lanes", "kernels", "syncs", "comms")
 
 
-def read(tmp_path: Path, data: bytes, name: str = "rank0.json", **options: Any) -> RankTrace:
+def read(
+    tmp_path: Path, data: bytes, name: str = "rank0.json", **options: Any
+) -> RankTrace:
     path = tmp_path / name
     path.write_bytes(data)
     return read_rank(path, **options)
@@ -23,7 +25,9 @@ def difference(one: RankTrace, two: RankTrace) -> str:
         left, right = getattr(one, table), getattr(two, table)
         for column in left.__slots__:
             a, b = getattr(left, column), getattr(right, column)
-            if not (np.array_equal(a, b) and getattr(a, "dtype", 0) == getattr(b, "dtype", 0)):
+            if not (
+                np.array_equal(a, b) and getattr(a, "dtype", 0) == getattr(b, "dtype", 0)
+            ):
                 return f"{table}.{column}: {a} != {b}"
     for field in ("meta", "strings", "notes", "truncated", "bytes_read"):
         if getattr(one, field) != getattr(two, field):

@@ -93,10 +93,10 @@ def test_no_texts_no_times():
     assert parse_us([])[0].size == 0
 
 
-def found(start_ns, duration_ns, on_gpu=None):
+def found(start_ns, duration_ns, on_gpu=None, end_ns=None):
     start_ns = np.array(start_ns, np.int64)
     on_gpu = np.zeros(start_ns.size, bool) if on_gpu is None else np.array(on_gpu)
-    marks = impossible(start_ns, np.array(duration_ns, np.int64), on_gpu)
+    marks = impossible(start_ns, np.array(duration_ns, np.int64), on_gpu, end_ns=end_ns)
     return {
         reason: np.flatnonzero(mark).tolist() for reason, mark in marks.items() if any(mark)
     }
@@ -137,6 +137,18 @@ def test_a_duration_of_236_years_is_beyond_the_window():
 
 def test_a_collective_that_hung_for_half_an_hour_is_no_mistake():
     assert found([10, 20, 30], [5, HOUR_NS // 2, 5]) == {}
+
+
+def test_nothing_ends_long_after_the_window_did():
+    second = 10**9
+    hung = [10, 20, 30], [5, 20 * second, 5]
+    assert found(*hung) == {}
+    assert found(*hung, end_ns=50) == {"duration_beyond_window": [1]}
+    assert found(*hung, end_ns=19 * second + 20) == {}
+
+
+def test_an_end_of_the_window_before_its_events_is_not_believed():
+    assert found([10**12, 10**12 + 5], [5, 5], end_ns=7) == {}
 
 
 def test_no_events_have_no_impossible_times():
