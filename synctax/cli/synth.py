@@ -35,8 +35,6 @@ class DelayType(click.ParamType):  # type: ignore[type-arg]  # generic since cli
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Delay:
         """Parse the text into a delay."""
-        if isinstance(value, Delay):
-            return value
         keys = dict(part.strip().partition("=")[::2] for part in str(value).split(","))
         units = keys.keys() & _UNITS_US.keys()
         needed = {"rank", "step", "kernel"}
@@ -70,8 +68,6 @@ class PerRank(click.ParamType):  # type: ignore[type-arg]  # generic since click
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, float]:
         """Parse the text into rank and value."""
-        if isinstance(value, tuple):
-            return value
         rank, colon, number = str(value).partition(":")
         if not colon:
             self.fail(f"{value!r} is no rank with a number, like 2:1", param, ctx)
