@@ -32,6 +32,10 @@ PARQUET_KEY = b"synctax"
 """Key of a Parquet file's metadata that holds the envelope without its rows, as JSON."""
 
 
+ROWS_AT_A_TIME = 10_000
+"""Rows that are turned into text at a time."""
+
+
 class NoteLike(Protocol):
     """What was left out, repaired or inferred; `trace.model.Note` is one."""
 
@@ -114,21 +118,21 @@ def emit(result: Result, output: Output, *, render: Render | None = None) -> Non
         from synctax.report import tables
 
         text = tables.to_text((render or tables.plain)(result), to_file=bool(output.path))
-        data = _encoded(text, output.path)
+        write(_encoded(text, output.path), output.path)
     else:
-        data = _ENCODERS[output.fmt](result)
-    write(data, output.path)
+        write(_ENCODERS[output.fmt](result), output.path)
 
 
-def write(data: bytes, path: Path | None) -> None:
-    """Write bytes to stdout (`path` None) or, whole or not at all, to a file."""
+def write(data: bytes | Iterable[bytes], path: Path | None) -> None:
+    """Write to stdout (`path` None) or, whole or not at all, to a file."""
+    pieces = [data] if isinstance(data, bytes) else data
     if path is None:
         sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.writelines(pieces)
         sys.stdout.buffer.flush()
         return
     with replacing(path) as file:
-        file.write(data)
+        file.writelines(pieces)
 
 
 @contextlib.contextmanager
@@ -203,21 +207,42 @@ def envelope(result: Result) -> dict[str, Any]:
     }
 
 
-def to_json(result: Result) -> bytes:
-    """Encode the envelope with its rows; absent and not-a-number become null."""
-    columns = {name: _column(result.frame[name]) for name in result.table.names}
-    rows = [
-        dict(zip(columns, values, strict=True))
-        for values in zip(*columns.values(), strict=True)
-    ]
-    return _json({**envelope(result), "rows": rows}, indent=True) + b"\n"
+def to_json(result: Result) -> Iterator[bytes]:
+    """Encode the envelope with its rows; absent and not-a-number become null.
+
+    Yields
+    ------
+    bytes
+        Pieces of one document: a million rows as Python objects would take gigabytes.
+    """
+    head = _json({**envelope(result), "rows": []}, indent=True)
+    yield head.removesuffix(b"]\n}")
+    separator = b""
+    for part in _parts(result):
+        columns = {name: _column(part[name]) for name in part}
+        rows = [
+            dict(zip(columns, values, strict=True))
+            for values in zip(*columns.values(), strict=True)
+        ]
+        # newlines within texts are escaped, so every newline is one of the layout
+        listed = _json(rows, indent=True).replace(b"\n", b"\n  ")
+        yield separator + listed.removeprefix(b"[").removesuffix(b"\n  ]")
+        separator = b","
+    yield b"\n  ]\n}\n" if separator else b"]\n}\n"
 
 
-def to_csv(result: Result) -> bytes:
-    """Encode the rows with a header; floats keep every digit, absent is empty."""
-    names = list(result.table.names)
-    text = result.frame[names].to_csv(index=False, lineterminator="\n")
-    return text.encode("utf-8", "backslashreplace")
+def to_csv(result: Result) -> Iterator[bytes]:
+    """Encode a header and the rows; floats keep every digit, absent is empty."""
+    yield f"{','.join(result.table.names)}\n".encode()
+    for part in _parts(result):
+        text = part.to_csv(index=False, header=False, lineterminator="\n")
+        yield text.encode("utf-8", "backslashreplace")
+
+
+def _parts(result: Result) -> "Iterator[pd.DataFrame]":
+    frame = result.frame[list(result.table.names)]
+    for start in range(0, len(frame), ROWS_AT_A_TIME):
+        yield frame.iloc[start : start + ROWS_AT_A_TIME]
 
 
 def to_parquet(result: Result) -> bytes:
@@ -244,7 +269,7 @@ def to_parquet(result: Result) -> bytes:
     return bytes(sink.getvalue())
 
 
-_ENCODERS: dict[str, Callable[[Result], bytes]] = {
+_ENCODERS: dict[str, Callable[[Result], bytes | Iterable[bytes]]] = {
     "json": to_json,
     "csv": to_csv,
     "parquet": to_parquet,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import orjson
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -41,7 +42,11 @@ def result(**columns):
 
 
 def as_json(of):
-    return json.loads(output.to_json(of))
+    return json.loads(b"".join(output.to_json(of)))
+
+
+def as_csv(of):
+    return b"".join(output.to_csv(of))
 
 
 def test_json_is_an_envelope_around_the_rows():
@@ -84,12 +89,12 @@ def test_an_open_end_of_steps_is_null():
 
 def test_extra_may_not_replace_the_rows():
     with pytest.raises(ValueError, match="belong to the envelope"):
-        output.to_json(replace(result(), extra={"rows": []}))
+        as_json(replace(result(), extra={"rows": []}))
 
 
 def test_what_json_cannot_say_is_a_wrong_call():
     with pytest.raises(TypeError):
-        output.to_json(replace(result(), extra={"odd": object()}))
+        as_json(replace(result(), extra={"odd": object()}))
 
 
 def test_text_that_is_no_utf8_does_not_stop_the_output():
@@ -98,7 +103,7 @@ def test_text_that_is_no_utf8_does_not_stop_the_output():
     rows = as_json(replace(of, parameters={"file": [odd]}))
     assert rows["rows"][0]["group"] == "rank\\udcff"
     assert rows["parameters"]["file"] == ["rank\\udcff"]
-    assert b"rank\\udcff" in output.to_csv(of)
+    assert b"rank\\udcff" in as_csv(of)
     assert read_parquet(of)["group"].tolist() == ["rank\\udcff", "µ"]
 
 
@@ -106,7 +111,7 @@ def test_text_that_is_no_utf8_does_not_stop_the_output():
 def test_numbers_survive_every_format(number, integer):
     of = result(tax_us=[number, None], payload_bytes=[integer, None])
     row = as_json(of)["rows"][0]
-    line = output.to_csv(of).decode().splitlines()[1].split(",")
+    line = as_csv(of).decode().splitlines()[1].split(",")
     parquet = read_parquet(of)
     assert row["payload_bytes"] == int(line[1]) == integer
     assert parquet["payload_bytes"][0] == integer
@@ -120,7 +125,7 @@ def read_parquet(of):
 
 
 def test_csv_writes_absent_as_empty():
-    assert output.to_csv(result()) == (
+    assert as_csv(result()) == (
         b"group,payload_bytes,tax_us,late\ntp,9007199254740993,0.30000000000000004,True\n"
         b",,,\n"
     )
@@ -146,15 +151,33 @@ def test_parquet_keeps_types_and_the_envelope():
 def test_no_rows_are_a_result_in_every_format():
     empty = Result(TABLE, TABLE.to_frame({name: [] for name in TABLE.names}))
     assert as_json(empty)["rows"] == []
-    assert output.to_csv(empty) == b"group,payload_bytes,tax_us,late\n"
+    assert as_csv(empty) == b"group,payload_bytes,tax_us,late\n"
     assert read_parquet(empty).empty
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 3, 4, 5])
+def test_pieces_make_one_document(monkeypatch, rows):
+    data = {
+        "group": [f'"\n{i}' for i in range(rows)],
+        "payload_bytes": list(range(rows)),
+        "tax_us": [0.5] * rows,
+        "late": [True] * rows,
+    }
+    of = Result(TABLE, TABLE.to_frame(data))
+    whole, csv = b"".join(output.to_json(of)), as_csv(of)
+    monkeypatch.setattr(output, "ROWS_AT_A_TIME", 2)
+    assert b"".join(output.to_json(of)) == whole
+    assert as_csv(of) == csv
+    assert [row["group"] for row in json.loads(whole)["rows"]] == data["group"]
+    indented = orjson.dumps(json.loads(whole), option=orjson.OPT_INDENT_2)
+    assert whole == indented + b"\n"
 
 
 def test_columns_stand_in_the_order_they_are_declared():
     of = result()
     shuffled = replace(of, frame=of.frame[sorted(of.frame)])
-    assert output.to_json(of) == output.to_json(shuffled)
-    assert output.to_csv(of) == output.to_csv(shuffled)
+    assert list(output.to_json(of)) == list(output.to_json(shuffled))
+    assert as_csv(of) == as_csv(shuffled)
     assert output.to_parquet(of) == output.to_parquet(shuffled)
 
 
