@@ -215,8 +215,15 @@ _ODDITIES: tuple[tuple[str, Test, str], ...] = (
     ),
     (
         "no_gpu_events",
-        lambda facts, _: not facts.count(EventKind.KERNEL) and not facts.truncated,
+        lambda facts, own: (
+            not facts.count(EventKind.KERNEL) and not facts.truncated and not len(own)
+        ),
         "no kernel: the profiler recorded no GPU (ProfilerActivity.CUDA), or it was idle",
+    ),
+    (
+        "cpu_collectives",
+        lambda facts, own: not facts.count(EventKind.KERNEL) and bool(len(own)),
+        "no kernel: the collectives are those of a CPU backend (gloo)",
     ),
     (
         "several_processes",

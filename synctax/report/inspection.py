@@ -12,7 +12,7 @@ from synctax.collectives.overview import GroupRow, Overview, Verdict
 from synctax.report.output import Result, note_text
 from synctax.report.tables import ABSENT, Field, number, size_bytes, table, time_us
 from synctax.schema import INSPECT_FILES, INSPECT_GROUPS
-from synctax.trace.model import EventKind, Note
+from synctax.trace.model import Note
 from synctax.trace.oddities import name_some, rank_text
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _file_row(file: FileRow) -> Row:
         "streams": len(facts.streams),
         "groups": len(own.groups),
         "comm_kernels": own.comm_kernels,
-        "compute_kernels": facts.count(EventKind.KERNEL) - own.comm_kernels,
+        "compute_kernels": own.compute_kernels,
         "repairs": sum(n.count for n in facts.notes if n.reason != NOT_NEEDED),
         "truncated": facts.truncated,
         "span_us": None

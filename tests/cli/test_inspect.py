@@ -122,6 +122,23 @@ def test_two_ranks_that_only_compute_have_nothing_to_compare(run, tmp_path):
     assert "no communication kernel in any trace\n" in result.stdout
 
 
+def test_collectives_of_a_cpu_backend_are_no_missing_gpu(run, tmp_path):
+    span = {
+        "ph": "X",
+        "cat": "user_annotation",
+        "name": "gloo:all_reduce",
+        "pid": 1,
+        "tid": 9,
+    }
+    for rank in range(2):
+        events = [{**span, "ts": 100 * k - rank, "dur": 20 + rank} for k in (1, 2, 3)]
+        write(tmp_path / f"rank{rank}.json", trace(*events, rank=rank, world=2))
+    result = run("inspect", tmp_path)
+    assert result.exit_code == 0
+    assert "those of a CPU backend (gloo)" in result.stdout
+    assert "recorded no GPU" not in result.stdout
+
+
 def test_ranks_of_no_common_group_cannot_be_compared(run, tmp_path):
     for rank, group in ((0, (0, 1)), (2, (2, 3))):
         events = [all_reduce(10 + rank, 5, ranks=group, name=str(rank))]
