@@ -344,8 +344,6 @@ def _identity(table: Participations, groups: Sequence[JobGroup]) -> Verdict:
         ),
     }
     shares = {text: int(rows.sum()) for text, rows in kinds.items() if rows.any()}
-    if not shares:
-        return Verdict("matching", "", "nothing to match")
     if len(shares) == 1:
         return Verdict("matching", "", next(iter(shares)))
     total = len(table.rank)

@@ -10,6 +10,7 @@ from synctax.trace.facts import FileFacts
 from synctax.trace.filenames import read_name
 from synctax.trace.model import Device, TraceMeta
 from synctax.trace.oddities import rank_text
+from synctax.trace.windows import overlaps
 
 SECOND_NS = 1_000_000_000
 H100 = (Device(0, "NVIDIA H100"),)
@@ -204,6 +205,21 @@ def test_local_ranks_in_node_folders_are_no_windows():
     )
     assert len(result.problems) == 2
     assert {p.window for p in result.placements} == {""}
+
+
+def test_two_lone_files_in_two_folders_are_a_clash_and_no_windows():
+    result = place(
+        trace("a/x.json", content=0, host="n1"),
+        trace("b/x.json", content=0, host="n2", pid=2),
+    )
+    assert "2 files claim to be rank 0" in result.problems[0].message
+
+
+def test_an_empty_trace_overlaps_nothing():
+    (_, full), (_, empty) = trace("a.json"), trace("b.json", kernels=0)
+    assert overlaps(full, full)
+    assert not overlaps(full, empty)
+    assert not overlaps(empty, full)
 
 
 # ------------------------------------------------------------------ windows
