@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from synctax.collectives.tax import Tax
     from synctax.workspace import Workspace
 
+ROUTINE = frozenset({"skipped_category"})
+"""Reasons that every trace has and nobody acts on: said with `-v`, and in JSON."""
+
 
 @click.command()
 @traces_argument
@@ -123,7 +126,8 @@ def measure(
     whole = per_collective or per_rank
     if result.frame.empty and not whole:
         raise SynctaxError(_nothing_counts(tax))
-    notes([*([unwritable] if unwritable else []), *result.excluded], out)
+    told = [n for n in result.excluded if n.reason not in ROUTINE or out.verbosity > 0]
+    notes([*([unwritable] if unwritable else []), *told], out)
     emit(result, out, render=None if whole else lambda found: parts(tax, found))
     _gate(tax, fail_above_us)
 
