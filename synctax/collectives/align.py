@@ -153,9 +153,11 @@ def _best_shift(a: OpSequence, b: OpSequence, scale: _Scale) -> tuple[_Shift, bo
     shifts = []
     for shift in sorted(_shifts(a, b), key=abs):
         one = _judge(a, b, shift, scale)
-        sure = one.whole and one.ends >= MIN_POINTS_FOR_DRIFT
-        if sure and one.residual_ns < 0.2 * irregular:
-            # Irregular spacings betray every other shift, so this one needs no rival.
+        enough = one.whole and one.ends >= MIN_POINTS_FOR_DRIFT
+        at_once = abs(one.clock.offset_ns) <= scale.offset_ns
+        if enough and at_once and one.residual_ns < 0.2 * irregular:
+            # Irregular spacings betray every other shift on clocks that agree. On clocks
+            # that may differ by anything, a shift by a whole step looks nearly as good.
             return one, False
         shifts.append(one)
     ranked = sorted(shifts, key=lambda s: (-s.score, abs(s.shift)))

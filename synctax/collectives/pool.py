@@ -124,13 +124,17 @@ def _known_groups(
     ranks: Sequence[RankCollectives],
 ) -> dict[tuple[str, str, int], tuple[int, ...] | None]:
     """Members by (window, name, member), None where siblings make it ambiguous."""
+    lists = {
+        (rank.window, group.name, group.ranks)
+        for rank in ranks
+        for group in rank.groups
+        if group.ranks is not None
+    }
     known: dict[tuple[str, str, int], tuple[int, ...] | None] = {}
-    for rank in ranks:
-        for group in rank.groups:
-            for member in group.ranks or ():
-                key = (rank.window, group.name, member)
-                same = known.setdefault(key, group.ranks) == group.ranks
-                known[key] = group.ranks if same else None
+    for window, name, members in lists:
+        for member in members:
+            key = (window, name, member)
+            known[key] = None if key in known else members
     return known
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from synctax.arrays import F64, I8, I64, Bool
+from synctax.arrays import F64, I8, I64, NS_PER_US, Bool
 from synctax.collectives.align import FLOOR_NS, OpSequence, align
 from synctax.collectives.clock import NO_LAG, ClockFit
 from synctax.collectives.pool import Participations
@@ -19,6 +19,9 @@ MIN_AGREEMENT = 0.5
 
 MIN_SHARED = 3
 """Fewer shared ends than this tell nothing of who leaves together."""
+
+SMALLEST_NOISE_NS = 20.0
+"""Ends written in ns are not believed to agree better than this."""
 
 SIBLING_RATIO = 5.0
 """Unlabelled ranks are two groups where ends across are this much further apart."""
@@ -269,10 +272,12 @@ def _sets(
 ) -> list[list[int]] | None:
     """Sets of one size that each leader tells from all other ranks, else None."""
     everyone = list(range(len(parts)))
+    whole_us = all((part.end_ns % NS_PER_US == 0).all() for part in parts)
+    resolution_ns = NS_PER_US if whole_us else SMALLEST_NOISE_NS
     left, sets = everyone, list[list[int]]()
     while left:
         spread = _apart(parts, left[0], quantile, tolerance_ns)
-        near = sorted(_near(spread))
+        near = sorted(_near(spread, resolution_ns))
         if near == everyone or not set(near) <= set(left):
             return None
         if sets and len(near) != len(sets[0]):
@@ -301,15 +306,13 @@ def _apart(parts: list[OpSequence], one: int, quantile: float, tolerance_ns: flo
     return spread
 
 
-def _near(spread: F64) -> list[int]:
-    """Positions below the largest relative gap, all where there is no wide one."""
+def _near(spread: F64, resolution_ns: float) -> list[int]:
+    """Positions below the first wide relative gap, all where there is none."""
     order = np.argsort(spread, kind="stable")
-    height = np.minimum(spread[order], 1e18) + FLOOR_NS / 2
-    ratio = height[2:] / height[1:-1]
-    cut = int(np.argmax(ratio))
-    if ratio[cut] < SIBLING_RATIO:
-        return [int(i) for i in order]
-    return [int(i) for i in order[: cut + 2]]
+    height = np.minimum(spread[order], 1e18) + resolution_ns
+    wide = np.flatnonzero(height[2:] >= SIBLING_RATIO * height[1:-1])
+    cut = int(wide[0]) + 2 if wide.size else order.size
+    return [int(i) for i in order[:cut]]
 
 
 def majority_op(op: I8, named: Bool) -> int:

@@ -70,8 +70,13 @@ def lost(size: int) -> st.SearchStrategy[dict[int, int]]:
 def jobs(draw: st.DrawFn, *, metadata: str = "full") -> SynthJob:
     tp, fsdp = draw(st.sampled_from([(2, 1), (4, 1), (2, 2), (1, 4), (2, 4), (4, 2)]))
     world = tp * fsdp
-    hosts = draw(st.sampled_from([h for h in (1, 2) if world % h == 0]))
-    ep = draw(st.sampled_from([1, 2])) if fsdp % 2 == 0 else 1
+    # Without metadata ends alone tell siblings apart, and they are a µs from each other
+    # here: less than what a few ends leave unknown of a drifting clock, and the few
+    # prefetched all-gathers that are left of a short window end all at once.
+    told = metadata == "full"
+    hosts = draw(st.sampled_from([1, 2])) if told else 1
+    ep = draw(st.sampled_from([1, 2])) if fsdp % 2 == 0 and told else 1
+    may_lose = told or 1 in (tp, fsdp)
     delays = draw(
         st.lists(
             st.builds(
@@ -89,7 +94,7 @@ def jobs(draw: st.DrawFn, *, metadata: str = "full") -> SynthJob:
         tp=tp,
         fsdp=fsdp,
         ep=ep,
-        layers=draw(st.integers(1, 3)),
+        layers=draw(st.integers(1 if told else 2, 3)),
         steps=draw(st.integers(2, 3)),
         seed=draw(st.integers(0, 2**31)),
         tp_op=draw(st.sampled_from(["reduce_scatter", "all_reduce"])),
@@ -109,8 +114,8 @@ def jobs(draw: st.DrawFn, *, metadata: str = "full") -> SynthJob:
         hosts=hosts,
         clock_offset_us=draw(st.sampled_from([0.0, 250.0, -80.0])) if hosts > 1 else 0.0,
         clock_drift_ppm=draw(st.sampled_from([0.0, 5.0])) if hosts > 1 else 0.0,
-        lost_head=draw(lost(world)),
-        lost_tail=draw(lost(world)),
+        lost_head=draw(lost(world)) if may_lose else {},
+        lost_tail=draw(lost(world)) if may_lose else {},
         start_skew_ms=draw(st.sampled_from([0.0, 30.0])),
         cuda_graphs=draw(st.booleans()),
         absolute_ts=draw(st.booleans()),
@@ -128,3 +133,19 @@ rounds = settings(
 @given(jobs())
 def test_a_job_with_metadata_is_measured_as_it_was_made(job: SynthJob) -> None:
     assert differences(job) == []
+
+
+@rounds
+@given(jobs(metadata="none"))
+def test_a_job_without_metadata_is_measured_as_it_was_made(job: SynthJob) -> None:
+    assert differences(job) == []
+
+
+def test_whole_microseconds_are_measured_as_they_are_written() -> None:
+    assert differences(SynthJob(whole_us=True, absolute_ts=True, seq=False)) == []
+
+
+def test_the_head_counts_where_it_is_asked_for() -> None:
+    assert {
+        text.split()[-4:-3][0] for text in differences(SynthJob(), include_head=True)
+    } == {"status:"}
