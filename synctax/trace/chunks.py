@@ -17,9 +17,10 @@ from synctax.trace.salvage import Repaired, quote_not_finite, repair
 from synctax.trace.tally import Tally
 from synctax.trace.window import MAX_EVENT_BYTES, Undecided, Window
 
-MAX_OUTSIDE_BYTES = 64 * 1024 * 1024
+MAX_OUTSIDE_BYTES = 32 * 1024 * 1024
 """The most text outside the list (metadata) that is kept."""
 _SMALL = 2_048
+_MANY = 2_000
 _LIST_CLOSED = re.compile(rb'\]\s*(?:,\s*"|\}|\Z)')
 _COMMA, _OPEN, _OPEN_LIST, _CLOSE_LIST = b",{[]"
 
@@ -81,6 +82,11 @@ class EventList(Generic[E]):
     def found(self) -> bool:
         """Whether the list began."""
         return self._state is not _State.HEAD
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether so much text came without a list that none is to be expected."""
+        return self._state is _State.HEAD and len(self._text) >= MAX_OUTSIDE_BYTES
 
     @property
     def closed(self) -> bool:
@@ -164,6 +170,8 @@ class EventList(Generic[E]):
         self._text.drop(len(self._text))
 
     def _events(self) -> Iterator[list[E]]:
+        """Decode what can be decided, in lists long enough to be worth a call."""
+        ready: list[E] = []
         size = len(self._text)
         while self._state is _State.EVENTS:
             comma = self._text.boundary(self._at, self._at + size)
@@ -177,10 +185,17 @@ class EventList(Generic[E]):
                 try:
                     events = self._step()
                 except Undecided:
-                    return
+                    break
                 size = 2 * _SMALL
-            if events:
-                yield events
+            if ready:
+                ready.extend(events)
+            else:
+                ready = events
+            if len(ready) >= _MANY:
+                yield ready
+                ready = []
+        if ready:
+            yield ready
 
     def _region(self, comma: int) -> list[E] | None:
         """Decode the events up to the comma; None if that is not possible as it stands."""
@@ -219,8 +234,10 @@ class EventList(Generic[E]):
         if mark == _OPEN:
             return self._event(at)
         if mark == _COMMA:
-            self._tally.add("extra_comma", where=text.where(at))
-            self._at = at
+            end = text.solid_but(b",", at)
+            count = text.buf.count(b",", at, end)
+            self._tally.add("extra_comma", count=count, where=text.where(at))
+            self._at = text.buf.rfind(b",", at, end)
         elif mark == _CLOSE_LIST and self._closes(at):
             if text.buf[self._at] == _COMMA:
                 self._tally.add("extra_comma", where=text.where(self._at))

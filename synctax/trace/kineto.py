@@ -58,9 +58,17 @@ class MsgspecScanner:
         self._events = EventList(decode, self._tally, GRAMMAR, chunk_bytes)
 
     def feed(self, block: bytes) -> None:
-        """Take the next block of plain JSON text, of any size."""
+        """Take the next block of plain JSON text, of any size.
+
+        Raises
+        ------
+        NotATraceError
+            If no list of events began in tens of megabytes.
+        """
         for events in self._events.feed(block):
             self._collector.add(events)
+        if self._events.hopeless:
+            raise NotATraceError(self._no_list("begins"))
 
     def finish(self, damage: Damage) -> RankTrace:
         """Take the end of the text and give the columns.
@@ -115,11 +123,15 @@ class MsgspecScanner:
         except orjson.JSONDecodeError:
             return False
         if not isinstance(document, dict) or "traceEvents" not in document:
-            raise NotATraceError(
-                f"{self._path}: no profiler trace; the JSON has no list of traceEvents; "
-                "export the trace with prof.export_chrome_trace('rank0.json.gz')"
-            )
+            raise NotATraceError(self._no_list("exists"))
         return True
+
+    def _no_list(self, verb: str) -> str:
+        return (
+            f"{self._path}: no profiler trace; no list of traceEvents {verb} in "
+            f"{self._events.bytes_read:,} bytes of JSON; "
+            "export the trace with prof.export_chrome_trace('rank0.json.gz')"
+        )
 
 
 def read_rank(

@@ -10,13 +10,19 @@ import numpy as np
 import orjson
 
 from synctax.arrays import ABSENT, I8, I32, I64, Bool
-from synctax.trace.columns import Codes, Columns, integer, integers, whole
+from synctax.trace.columns import Codes, Columns, integers, whole
+from synctax.trace.kineto_codes import (
+    MARK,
+    SKIP,
+    Classes,
+    Communicates,
+    Geometry,
+    Handles,
+    Lanes,
+    skip_reason,
+)
 from synctax.trace.kineto_keys import (
-    CATEGORIES,
-    COMMUNICATION,
     NO_ARGS,
-    PHASES,
-    SKIPPED,
     Args,
     Event,
 )
@@ -37,15 +43,12 @@ WAITS = ("wait_stream", "wait_correlation", "wait_event_id")
 
 _PHASE_CATEGORY = attrgetter("ph", "cat")
 _PROCESS_THREAD = attrgetter("pid", "tid")
-_METADATA, _MARK, _SKIP = -1, -2, -3
 _START_MARK, _END_MARK = "Iteration Start", "Record Window End"
 _ON_DEVICE = (
     EventKind.GPU_ANNOTATION, EventKind.KERNEL, EventKind.MEMCPY, EventKind.MEMSET,
     EventKind.SYNC, EventKind.CUDA_EVENT,
 )  # fmt: skip
-_HANDLES = 2**30
-"""Streams that are pointers are numbered from here: they do not fit into int32."""
-_NO_STREAM = 2**32 - 1
+_MAX_CATEGORIES = 100
 _LABEL = re.compile(r"thread -?\d+ \((.*)\)", re.DOTALL)
 
 
@@ -73,15 +76,15 @@ class Collector:
         self.names = Codes()
         # one dictionary a column: what is numbered when must not depend on the chunks
         self.texts = {key: Codes() for key in ("geometry", *COMM_TEXTS, *COMM_JSON)}
-        self.lanes = _Lanes()
+        self.lanes = Lanes()
         self.labels: dict[tuple[Any, Any], str] = {}
         self.start_marks_ns: list[int] = []
         self.end_marks_ns: list[int] = []
         self._tally = tally
-        self._classes = _Classes()
-        self._geometry = _Geometry(self.texts["geometry"])
-        self._communicates = _Communicates()
-        self._devices, self._streams = _Handles(), _Handles()
+        self._classes = Classes()
+        self._geometry = Geometry(self.texts["geometry"])
+        self._communicates = Communicates()
+        self._devices, self._streams = Handles(), Handles()
         self._seen = 0
 
     def add(self, events: Sequence[Event]) -> None:
@@ -105,9 +108,12 @@ class Collector:
         """What was skipped: reason, category, count."""
         found: Counter[tuple[str, str]] = Counter()
         for (phase, category), number in self._classes.items():
-            if self._classes.kind[number] in (_SKIP, _MARK):
-                found[_skip_reason(phase, category)] += self._classes.count[number]
-        return [(*key, count) for key, count in sorted(found.items()) if count]
+            if self._classes.kind[number] in (SKIP, MARK):
+                found[skip_reason(phase, category)] += self._classes.count[number]
+        rows = [(*key, count) for key, count in sorted(found.items()) if count]
+        rest = sum(count for *_, count in rows[_MAX_CATEGORIES:])
+        others = [("unknown_category", "other categories", rest)] if rest else []
+        return rows[:_MAX_CATEGORIES] + others
 
     def _add_kept(self, events: list[Event], kind: I8) -> None:
         start_ns, start_status = parse_us([event.ts for event in events])
@@ -253,120 +259,6 @@ class Collector:
                 ns, status = parse_us([event.ts])
                 if status[0] == TimeStatus.OK and ns[0] > 0:
                     known.append(int(ns[0]))
-
-
-class _Classes(dict[tuple[str, str | None], int]):
-    """Numbers the pairs of phase and category; knows what is done with each."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kind: list[int] = []
-        self.count: list[int] = []
-        self.special: set[int] = set()
-
-    def __missing__(self, key: tuple[str, str | None]) -> int:
-        number = self[key] = len(self)
-        phase, category = key
-        kind = _SKIP
-        if phase == "X":
-            kind = CATEGORIES.get(category or "", _SKIP)
-        elif phase == "M":
-            kind = _METADATA
-        elif PHASES.get(phase) == "instant":
-            kind = _MARK
-        if kind in (_METADATA, _MARK):
-            self.special.add(number)
-        self.kind.append(int(kind))
-        self.count.append(0)
-        return number
-
-
-def _skip_reason(phase: str, category: str | None) -> tuple[str, str]:
-    if phase != "X":
-        kind = PHASES.get(phase)
-        named = category or (kind or (f"ph {phase!r}" if phase else "no ph"))
-        return ("skipped_category" if kind else "unknown_category"), named
-    if category in SKIPPED:
-        return "skipped_category", category or ""
-    return "unknown_category", category or "no category"
-
-
-class _Lanes(dict[tuple[Any, Any], int]):
-    """Numbers the pairs of process and thread; texts get numbers below -1."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.places: dict[tuple[int, int], int] = {}
-        self._names: dict[str, int] = {}
-
-    def __missing__(self, key: tuple[Any, Any]) -> int:
-        lane = self[key] = self.places.setdefault(self.place(key), len(self.places))
-        return lane
-
-    def place(self, key: tuple[Any, Any]) -> tuple[int, int]:
-        """Return process and thread as numbers."""
-        return self._number(key[0]), self._number(key[1])
-
-    def _number(self, value: Any) -> int:
-        if isinstance(value, str) and whole(value) is None:
-            return self._names.setdefault(value, -2 - len(self._names))
-        return integer(value)
-
-
-class _Handles(dict[int | str, int]):
-    """Numbers devices or streams; pointers, which do not fit, get numbers of their own."""
-
-    def place(self, value: Any) -> int:
-        if type(value) is int and -1 <= value < _HANDLES:
-            return value
-        number = whole(value)
-        if number is None and not isinstance(value, str):
-            return ABSENT
-        if number is not None and (number < 0 or number == _NO_STREAM):
-            return ABSENT
-        if number is not None and number < _HANDLES:
-            return number
-        key = value if number is None else number
-        return self.setdefault(key, _HANDLES + len(self))
-
-
-class _Geometry(dict[tuple[bytes, bytes], int]):
-    """Codes of launch geometries by the text of grid and block."""
-
-    def __init__(self, strings: Codes) -> None:
-        super().__init__()
-        self._strings = strings
-
-    def __missing__(self, key: tuple[bytes, bytes]) -> int:
-        code = ABSENT
-        if any(key):
-            code = self._strings["/".join(map(_sizes, key))]
-        self[key] = code
-        return code
-
-
-def _sizes(text: bytes) -> str:
-    try:
-        sizes = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text.decode("utf-8", "replace")
-    return "x".join(map(str, sizes)) if isinstance(sizes, list) else str(sizes)
-
-
-class _Communicates:
-    """Which names tell of communication, by code; grows with the dictionary."""
-
-    def __init__(self) -> None:
-        self._known = np.zeros(0, np.bool_)
-
-    def of(self, codes: I32, strings: Codes) -> Bool:
-        missing = len(strings) - self._known.size
-        if missing:
-            fresh = list(strings)[-missing:]
-            told = [COMMUNICATION.match(text) is not None for text in fresh]
-            self._known = np.concatenate([self._known, np.array(told, np.bool_)])
-        found: Bool = self._known[codes]
-        return found
 
 
 def _has_metadata(args: Args) -> bool:

@@ -73,7 +73,9 @@ def _open(path: str) -> IO[bytes]:
         ) from error
     try:
         return cast("IO[bytes]", fsspec.open(path, "rb").open())
-    except (ImportError, ValueError) as error:
+    except OSError:
+        raise
+    except Exception as error:  # every store has its own
         raise SynctaxError(f"{path}: cannot be opened as a URL: {error}") from error
 
 

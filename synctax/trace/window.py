@@ -5,8 +5,11 @@ from collections.abc import Callable
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 """What has not ended after so many bytes is no event."""
-_BOUNDARY_TRIES = 1_000
+_BOUNDARY_TRIES = 8
+"""Braces looked at for a boundary, and one more for every `_BYTES_A_TRY` bytes."""
+_BYTES_A_TRY = 1_024
 _NESTED_TRIES = 10_000
+_MAX_DEPTH = 1_000
 _MARGIN = 256
 """The beginning of an event, with its white space, is shorter than this."""
 
@@ -69,6 +72,11 @@ class Window:
         found = _NOT_SPACE.search(self.buf, at)
         return found.start() if found else len(self.buf)
 
+    def solid_but(self, passed: bytes, at: int) -> int:
+        """Find the first byte from `at` on that is neither white space nor `passed`."""
+        found = re.compile(rb"[^\s" + re.escape(passed) + rb"]").search(self.buf, at)
+        return found.start() if found else len(self.buf)
+
     def before(self, at: int) -> int:
         """Find the last byte before `at` that is no white space; -1 if none is."""
         at -= 1
@@ -79,7 +87,7 @@ class Window:
     def boundary(self, low: int, high: int) -> int | None:
         """Find the last comma in (low, high) that seems to stand between two events."""
         at = min(high, len(self.buf))
-        for _ in range(_BOUNDARY_TRIES):
+        for _ in range(_BOUNDARY_TRIES + (at - low) // _BYTES_A_TRY):
             at = self.buf.rfind(b"{", low + 1, at)
             if at < 0:
                 return None
@@ -167,6 +175,8 @@ class Window:
                     return 0
                 if not stack:
                     return token.end()
-            else:
+            elif len(stack) < _MAX_DEPTH:
                 stack.append(mark)
+            else:
+                return 0
         return None

@@ -510,8 +510,22 @@ def test_a_trace_without_events_is_empty_and_says_so(tmp_path, data):
 
 
 def test_json_without_a_list_of_events_is_no_trace(tmp_path):
-    with pytest.raises(NotATraceError, match="no list of traceEvents"):
+    with pytest.raises(NotATraceError, match="no list of traceEvents exists in 33 bytes"):
         read(tmp_path, b'{"schemaVersion": 1, "other": []}')
+
+
+def test_text_without_end_is_given_up_before_it_fills_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("synctax.trace.chunks.MAX_OUTSIDE_BYTES", 1_000)
+    data = b'{"schemaVersion": 1, "text": "' + b"x" * 10_000
+    with pytest.raises(NotATraceError, match=r"begins in [0-9,]+ bytes"):
+        read(tmp_path, data, chunk_bytes=500)
+
+
+def test_categories_beyond_a_hundred_are_counted_together(tmp_path):
+    result = read(tmp_path, trace(*(event(f"odd {i:03}", "x", i, 1) for i in range(130))))
+    assert reasons(result) == {"unknown_category": 130, "no_events": 1}
+    assert {n.detail: n.count for n in result.notes}["other categories"] == 30
+    assert len(result.notes) == 102
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,12 @@ def test_an_object_that_does_not_end_is_not_repaired(text):
     assert repair(text, KEY) is None
 
 
+def test_members_that_ran_into_a_category_make_the_event_unreadable():
+    result = damaged(b'"name": "NAME"', b'"na"me": "NAME"')
+    assert names(result) == ["first", "last"]
+    assert reasons(result)["unreadable_event"] == 1
+
+
 def test_damaged_metadata_is_noted_and_its_parts_are_read():
     data = trace(*STORY, deviceProperties=[{"id": 0, "name": "H200"}], host_name="node7")
     broken = data.replace(b'"schemaVersion": 1', b'"labels": "GPU "0""')

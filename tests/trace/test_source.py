@@ -81,6 +81,14 @@ def test_a_wrong_checksum_is_noted_and_the_content_kept():
     assert plain(bytes(data))[1] == "gzip_damaged"
 
 
+def test_a_magic_that_arrives_byte_by_byte_is_seen():
+    class Slow(io.BytesIO):
+        def read(self, _size=-1):
+            return super().read(1)
+
+    assert b"".join(plain_blocks(Slow(gzip.compress(b"slow")), Damage())) == b"slow"
+
+
 def test_the_bytes_of_the_file_itself_are_counted():
     data, seen = gzip.compress(TEXT), []
     for _ in plain_blocks(io.BytesIO(data), Damage(), seen.append):
@@ -124,6 +132,23 @@ def test_an_unknown_kind_of_url_is_named():
         pytest.raises(SynctaxError, match="cannot be opened as a URL"),
         open_file("nosuch://bucket/rank0.json"),
     ):
+        pass
+
+
+def test_a_fault_of_a_store_itself_is_named(monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+
+    def refuse(*_):
+        raise LookupError("no credentials")
+
+    monkeypatch.setattr(fsspec, "open", refuse)
+    with pytest.raises(SynctaxError, match="no credentials"), open_file("s3://a/b"):
+        pass
+
+
+def test_a_missing_object_is_bad_input():
+    pytest.importorskip("fsspec")
+    with pytest.raises(BadInputError, match="cannot be read"), open_file("memory://none"):
         pass
 
 

@@ -1,0 +1,135 @@
+"""Numbers for what Kineto writes as text: categories, lanes, streams, geometries."""
+
+from typing import Any
+
+import numpy as np
+import orjson
+
+from synctax.arrays import ABSENT, I32, Bool
+from synctax.trace.columns import Codes, integer, whole
+from synctax.trace.kineto_keys import CATEGORIES, COMMUNICATION, PHASES, SKIPPED
+
+METADATA, MARK, SKIP = -1, -2, -3
+"""What is done with a class of events that is not kept."""
+_HANDLES = 2**30
+"""Streams that are pointers are numbered from here: they do not fit into int32."""
+_NO_STREAM = 2**32 - 1
+
+
+class Classes(dict[tuple[str, str | None], int]):
+    """Numbers the pairs of phase and category; knows what is done with each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind: list[int] = []
+        self.count: list[int] = []
+        self.special: set[int] = set()
+
+    def __missing__(self, key: tuple[str, str | None]) -> int:
+        number = self[key] = len(self)
+        phase, category = key
+        kind = SKIP
+        if phase == "X":
+            kind = CATEGORIES.get(category or "", SKIP)
+        elif phase == "M":
+            kind = METADATA
+        elif PHASES.get(phase) == "instant":
+            kind = MARK
+        if kind in (METADATA, MARK):
+            self.special.add(number)
+        self.kind.append(int(kind))
+        self.count.append(0)
+        return number
+
+
+def skip_reason(phase: str, category: str | None) -> tuple[str, str]:
+    """Name the reason for which events are skipped, and their category."""
+    if '"' in phase or '"' in (category or ""):  # several members run into one
+        return "unreadable_event", ""
+    if phase != "X":
+        kind = PHASES.get(phase)
+        named = category or (kind or (f"ph {phase!r}" if phase else "no ph"))
+        return ("skipped_category" if kind else "unknown_category"), named
+    if category in SKIPPED:
+        return "skipped_category", category or ""
+    return "unknown_category", category or "no category"
+
+
+class Lanes(dict[tuple[Any, Any], int]):
+    """Numbers the pairs of process and thread; texts get numbers below -1."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: dict[tuple[int, int], int] = {}
+        self._names: dict[str, int] = {}
+
+    def __missing__(self, key: tuple[Any, Any]) -> int:
+        lane = self[key] = self.places.setdefault(self.place(key), len(self.places))
+        return lane
+
+    def place(self, key: tuple[Any, Any]) -> tuple[int, int]:
+        """Return process and thread as numbers."""
+        return self._number(key[0]), self._number(key[1])
+
+    def _number(self, value: Any) -> int:
+        if isinstance(value, str) and whole(value) is None:
+            return self._names.setdefault(value, -2 - len(self._names))
+        return integer(value)
+
+
+class Handles(dict[int | str, int]):
+    """Numbers devices or streams; pointers, which do not fit, get numbers of their own."""
+
+    def place(self, value: Any) -> int:
+        """Return the number of a device or stream, however it is written."""
+        if type(value) is int and -1 <= value < _HANDLES:
+            return value
+        number = whole(value)
+        if number is None and not isinstance(value, str):
+            return ABSENT
+        if number is not None and (number < 0 or number == _NO_STREAM):
+            return ABSENT
+        if number is not None and number < _HANDLES:
+            return number
+        key = value if number is None else number
+        return self.setdefault(key, _HANDLES + len(self))
+
+
+class Geometry(dict[tuple[bytes, bytes], int]):
+    """Codes of launch geometries by the text of grid and block."""
+
+    def __init__(self, strings: Codes) -> None:
+        super().__init__()
+        self._strings = strings
+
+    def __missing__(self, key: tuple[bytes, bytes]) -> int:
+        code = ABSENT
+        if any(key):
+            code = self._strings["/".join(map(_sizes, key))]
+        self[key] = code
+        return code
+
+
+def _sizes(text: bytes) -> str:
+    try:
+        sizes = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text.decode("utf-8", "replace")
+    return "x".join(map(str, sizes)) if isinstance(sizes, list) else str(sizes)
+
+
+class Communicates:
+    """Which names tell of communication, by code; grows with the dictionary."""
+
+    def __init__(self) -> None:
+        self._known = np.zeros(0, np.bool_)
+
+    def of(self, codes: I32, strings: Codes) -> Bool:
+        """Tell for each code whether its string is such a name."""
+        missing = len(strings) - self._known.size
+        if missing:
+            fresh = list(strings)[-missing:]
+            told = [COMMUNICATION.match(text) is not None for text in fresh]
+            self._known = np.concatenate([self._known, np.array(told, np.bool_)])
+        found: Bool = self._known[codes]
+        return found
