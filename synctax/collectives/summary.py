@@ -1,5 +1,6 @@
 """Tables of a tax: per role and operation, per collective, per rank."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -130,38 +131,37 @@ def _share_of_step(tax: "Tax", slots: I64) -> float | None:
 
 
 def _straggler(tax: "Tax", slots: I64) -> dict[str, Any]:
+    """Who is last most often, and whether that is chance; a group's windows add up."""
     found, straggler = tax.matches, tax.waits.straggler
-    counts: list[I64] = []
-    best: tuple[int, int, int] | None = None
-    run, longest_of, log_none = 0, 0, 0.0
-    per_group = []
+    counts: dict[tuple[str, tuple[int, ...]], dict[int, int]] = {}
+    run, draws = 0, list[tuple[int, int]]()
     for number in np.unique(found.group[slots]):
         group = found.groups[number]
-        mine = slots[found.group[slots] == number]
-        last = straggler[mine]
-        count = np.array([(last == m).sum() for m in group.members], np.int64)
-        counts.append(count)
-        per_group.append((last, len(group.members)))
+        last = straggler[slots[found.group[slots] == number]]
         run = max(run, longest_run(last))
-        top = int(np.argmax(count))
-        decided = int(count.sum())
-        if decided and (best is None or count[top] / decided > best[1] / best[2]):
-            best = (group.members[top], int(count[top]), decided)
-    for last, members in per_group:
-        chance = run_p(run, last.size, members) if run else float("nan")
-        log_none += float(np.log1p(-chance)) if chance < 1 else -np.inf
-    longest_of = run
-    if best is None:
+        draws.append((last.size, len(group.members)))
+        tally = counts.setdefault((group.name, group.ranks), {})
+        for member in group.members:
+            rank = found.ranks[member].rank
+            tally[rank] = tally.get(rank, 0) + int((last == member).sum())
+    best = max(
+        ((count, -rank, sum(tally.values())) for tally in counts.values()
+         for rank, count in tally.items()),
+        default=(0, 0, 0),
+    )  # fmt: skip
+    if not best[0]:
         return dict.fromkeys(_STRAGGLER) | {"straggler_longest_run": 0}
-    rank = found.ranks[best[0]]
+    one = next(rank for rank in found.ranks if rank.rank == -best[1])
+    tallies = [np.array(list(tally.values()), np.int64) for tally in counts.values()]
+    none_so_long = math.prod(1.0 - run_p(run, size, members) for size, members in draws)
     return {
-        "straggler_rank": rank.rank,
-        "straggler_host": rank.host or None,
-        "straggler_gpu": rank.gpu or None,
-        "straggler_share": best[1] / best[2],
-        "straggler_uniform_p": uniform_p(counts),
-        "straggler_longest_run": longest_of,
-        "straggler_run_p": float(-np.expm1(log_none)),
+        "straggler_rank": one.rank,
+        "straggler_host": one.host or None,
+        "straggler_gpu": one.gpu or None,
+        "straggler_share": best[0] / best[2],
+        "straggler_uniform_p": uniform_p(tallies),
+        "straggler_longest_run": run,
+        "straggler_run_p": 1.0 - none_so_long,
     }
 
 

@@ -93,45 +93,35 @@ def _last(row: dict[str, Any]) -> str:
 
 
 def _sentence(row: dict[str, Any]) -> str:
-    """Say a row in words."""
+    """Say a row in words; a rank is accused only of what is not chance."""
     text = (
         f"{row['group']} {row['op']}: the fastest of {row['n_ranks']} ranks waits "
         f"{percent(row['share_fastest_median'])} of the time"
     )
-    if tables.is_absent(row["straggler_rank"]):
+    p = row["straggler_uniform_p"]
+    if tables.is_absent(row["straggler_rank"]) or tables.is_absent(p):
         return f"{text}; no rank was last alone"
-    place = " on ".join(
-        str(part)
-        for part in (
-            f"rank {row['straggler_rank']}",
-            None
-            if tables.is_absent(row["straggler_gpu"])
-            else f"GPU {row['straggler_gpu']}",
-            None if tables.is_absent(row["straggler_host"]) else row["straggler_host"],
-        )
-        if part is not None
-    )
-    return (
-        f"{text}; {place} was last in {percent(row['straggler_share'])} "
-        f"({chance(row['straggler_uniform_p'])})"
-    )
+    rank, share = f"rank {row['straggler_rank']}", percent(row["straggler_share"])
+    if p >= SIGNIFICANT:
+        often = f"{rank} was last most often, in {share}, p = {p:.2f}"
+        return f"{text}; no rank stands out ({often})"
+    place = [rank]
+    if not tables.is_absent(row["straggler_gpu"]):
+        place.append(f"GPU {row['straggler_gpu']}")
+    if not tables.is_absent(row["straggler_host"]):
+        place.append(str(row["straggler_host"]))
+    return f"{text}; {' on '.join(place)} was last in {share} ({chance(p)})"
 
 
-def chance(p: float | None) -> str:
-    """Say whether stragglers so uneven are chance.
+def chance(p: float) -> str:
+    """Say that stragglers so uneven are not chance.
 
     Examples
     --------
-    >>> chance(0.00001), chance(0.02), chance(0.4)
-    ('p < 0.001: not chance', 'p = 0.020: hardly chance', 'p = 0.40: may be chance')
+    >>> chance(0.00001), chance(0.02)
+    ('p < 0.001: not chance', 'p = 0.020: hardly chance')
     """
-    if p is None or tables.is_absent(p):
-        return "too few to tell chance"
-    if p < CERTAIN:
-        return "p < 0.001: not chance"
-    return (
-        f"p = {p:.3f}: hardly chance" if p < SIGNIFICANT else f"p = {p:.2f}: may be chance"
-    )
+    return "p < 0.001: not chance" if p < CERTAIN else f"p = {p:.3f}: hardly chance"
 
 
 def _lost(tax: "Tax") -> str:
