@@ -181,8 +181,7 @@ def union_by_key(
         Slots in order of key, then of time.
     """
     rank, op = table.rank[rows].astype(np.int64), table.op[rows].astype(np.int64)
-    _, bucket = np.unique(np.stack([key, op]), axis=1, return_inverse=True)
-    bucket = bucket.reshape(-1).astype(np.int64)
+    bucket = _numbered(key, op)
     nth = _occurrence(bucket, rank)
     buckets = int(bucket.max(initial=-1)) + 1
     crowded = np.zeros(buckets, np.bool_)
@@ -198,8 +197,15 @@ def union_by_key(
             offset_scale_ns=FLOOR_NS,
         )
         nth[inside] = part.slot
-    _, slot = np.unique(np.stack([bucket, nth]), axis=1, return_inverse=True)
-    return Union(slot.reshape(-1).astype(np.int64))
+    return Union(_numbered(bucket, nth))
+
+
+def _numbered(major: I64, minor: I64) -> I64:
+    """Number the pairs of two columns in order, without gaps; `minor` is not negative."""
+    _, code = np.unique(major, return_inverse=True)
+    pair = code.reshape(-1).astype(np.int64) * (int(minor.max(initial=0)) + 1) + minor
+    _, number = np.unique(pair, return_inverse=True)
+    return number.reshape(-1).astype(np.int64)
 
 
 def _occurrence(bucket: I64, rank: I64) -> I64:
@@ -215,11 +221,12 @@ def _occurrence(bucket: I64, rank: I64) -> I64:
 
 def _uneven(bucket: I64, rank: I64, buckets: int) -> Bool:
     """Whether ranks have different numbers of operations in a bucket (0 counts not)."""
-    pairs, counts = np.unique(np.stack([bucket, rank]), axis=1, return_counts=True)
+    ranks = int(rank.max(initial=0)) + 1
+    pairs, counts = np.unique(bucket * ranks + rank, return_counts=True)
     most = np.zeros(buckets, np.int64)
     least = np.full(buckets, np.iinfo(np.int64).max)
-    np.maximum.at(most, pairs[0], counts)
-    np.minimum.at(least, pairs[0], counts)
+    np.maximum.at(most, pairs // ranks, counts)
+    np.minimum.at(least, pairs // ranks, counts)
     result: Bool = most != least
     return result
 
