@@ -32,12 +32,14 @@ class Grammar:
     """How the list and its events look in bytes.
 
     `list_start` matches up to and with the opening bracket, `event_start` the beginning
-    of an event (`{"ph":`), `event_key` a key of an event with its colon (`"ts":`).
+    of an event (`{"ph":`), `event_key` a key of an event with its colon (`"ts":`),
+    `event_mark` one that nothing but events has.
     """
 
     list_start: "re.Pattern[bytes]"
     event_start: "re.Pattern[bytes]"
     event_key: "re.Pattern[bytes]"
+    event_mark: "re.Pattern[bytes]"
 
 
 class _State(Enum):
@@ -139,7 +141,7 @@ class EventList(Generic[E]):
         elif found:
             self._start_at(found.start(), found.end() - 1)
         elif self._text.final or len(head) >= MAX_OUTSIDE_BYTES:
-            start = self._text.next_start(-1)
+            start = self._first_event()
             if start is not None:
                 self._tally.add(
                     "list_start_damaged",
@@ -147,6 +149,12 @@ class EventList(Generic[E]):
                     where=self._text.where(start),
                 )
                 self._start_at(start, start - 1)
+
+    def _first_event(self) -> int | None:
+        """Find an event where the list has no readable beginning."""
+        mark = self._grammar.event_mark.search(self._text.buf)
+        start = -1 if mark is None else self._text.buf.rfind(b"{", 0, mark.start())
+        return start if start >= 0 else None
 
     def _start_at(self, head_end: int, at: int) -> None:
         self.head = bytes(self._text.buf[:head_end])
@@ -162,7 +170,7 @@ class EventList(Generic[E]):
 
     def _keep_tail(self) -> None:
         room = MAX_OUTSIDE_BYTES - len(self.tail)
-        if len(self._text) > room:
+        if len(self._text) > room and "metadata_too_long" not in self._tally:
             self._tally.add(
                 "metadata_too_long", "text after the events", where=self._text.where(room)
             )

@@ -26,8 +26,8 @@ from synctax.trace.sniff import NotATraceError, require_trace
 from synctax.trace.source import Damage, open_file, plain_blocks, read_ahead
 from synctax.trace.tally import Tally
 
-DEFAULT_CHUNK_BYTES = 4 * 1024 * 1024
-"""Text decoded at once: larger costs memory, smaller time."""
+DEFAULT_CHUNK_BYTES = 1024 * 1024
+"""Text decoded at once; measured: neither a quarter of it nor four times as much is faster."""
 
 
 class Scanner(Protocol):

@@ -31,37 +31,43 @@ _EPOCH_NS = 10**18
 _FEW = 1_000
 
 
-def take_events(collector: Collector, base_ns: int, tally: Tally) -> tuple[Events, I64]:
+def take_events(
+    collector: Collector, base_ns: int, tally: Tally
+) -> tuple[Events, I32 | None]:
     """Build the event columns.
 
     Returns
     -------
     Events
-    (k,) int64
-        For each collected event its row in `Events`, -1 where it was left out.
+    (k,) int32 or None
+        For each collected event its row in `Events`, -1 where it was left out; None
+        where each has the row it came in.
     """
-    columns = collector.events
-    start_ns, duration_ns = columns.take("start_ns"), columns.take("duration_ns")
-    kind, name = columns.take("kind"), columns.take("name")
+    columns = collector.events.take_all()
+    start_ns, duration_ns = columns.pop("start_ns"), columns.pop("duration_ns")
+    kind, name = columns.pop("kind"), columns.pop("name")
     steps = _step_codes(collector)
     kind[(kind == EventKind.CPU_OP) & np.isin(name, steps)] = EventKind.ANNOTATION
     keep = _possible(start_ns, duration_ns, kind, collector, name, tally)
-    count, order = keep.size, _order(start_ns, keep)
+    order, count = _order(start_ns, keep), keep.size
     # column by column, so that no more than one is held twice
-    start_ns = start_ns[order]
+    start_ns = _in(order, start_ns)
     start_ns += base_ns
-    duration_ns = duration_ns[order]
-    kind, name = kind[order], name[order]
-    rest = {
-        key: columns.take(key)[order]
-        for key in ("lane", "device", "stream", "correlation", "external_id")
-    }
-    row = np.full(count, -1, np.int64)
-    row[order] = np.arange(order.size)
+    duration_ns = _in(order, duration_ns)
+    kind, name = _in(order, kind), _in(order, name)
+    rest = {key: _in(order, columns.pop(key)) for key in tuple(columns)}
+    row = None
+    if order is not None:
+        row = np.full(count, -1, np.int32)
+        row[order] = np.arange(order.size, dtype=np.int32)
     events = Events(
         kind=kind, name=name, start_ns=start_ns, duration_ns=duration_ns, **rest
     )
     return events, row
+
+
+def _in(order: I64 | None, column: Any) -> Any:
+    return column if order is None else column[order]
 
 
 def base_time(collector: Collector, base_ns: int, tally: Tally) -> int:
@@ -80,12 +86,14 @@ def _step_codes(collector: Collector) -> list[int]:
     return [code for text, code in collector.names.items() if text.startswith(STEP_PREFIX)]
 
 
-def _order(start_ns: I64, keep: Bool) -> I64:
-    kept = np.flatnonzero(keep)
-    starts = start_ns[kept]
-    if np.all(starts[1:] >= starts[:-1]):
-        return kept
-    return kept[np.argsort(starts, kind="stable")]
+def _order(start_ns: I64, keep: Bool) -> I64 | None:
+    """Order of start of what is kept; None if that is what there is."""
+    if not keep.all():
+        kept = np.flatnonzero(keep)
+        return kept[np.argsort(start_ns[kept], kind="stable")]
+    if np.all(start_ns[1:] >= start_ns[:-1]):
+        return None
+    return np.argsort(start_ns, kind="stable")
 
 
 def _possible(
@@ -140,26 +148,29 @@ def take_strings(collector: Collector) -> tuple[Codes, dict[str, I32]]:
     }
 
 
-def take_kernels(collector: Collector, row: I64, merged: dict[str, I32]) -> KernelArgs:
+def take_kernels(
+    collector: Collector, row: I32 | None, merged: dict[str, I32]
+) -> KernelArgs:
     """Build the launch geometries."""
     return KernelArgs(**_rows(collector.kernels, ("geometry", "graph_node"), row, merged))
 
 
-def take_syncs(collector: Collector, row: I64) -> SyncArgs:
+def take_syncs(collector: Collector, row: I32 | None) -> SyncArgs:
     """Build the waits."""
     return SyncArgs(**_rows(collector.syncs, WAITS, row, {}))
 
 
-def take_comms(collector: Collector, row: I64, merged: dict[str, I32]) -> CommArgs:
+def take_comms(collector: Collector, row: I32 | None, merged: dict[str, I32]) -> CommArgs:
     """Build the metadata of communication."""
     keys = (*COMM_TEXTS, *COMM_JSON, *COMM_NUMBERS, "comms_id")
     return CommArgs(**_rows(collector.comms, keys, row, merged))
 
 
 def _rows(
-    columns: Columns, keys: tuple[str, ...], row: I64, merged: dict[str, I32]
+    columns: Columns, keys: tuple[str, ...], row: I32 | None, merged: dict[str, I32]
 ) -> dict[str, Any]:
-    event = row[columns.take("event")]
+    event = columns.take("event")
+    event = event if row is None else row[event].astype(np.int64)
     order = np.argsort(event, kind="stable")
     order = order[event[order] >= 0]
     rows = {"event": event[order]}

@@ -60,8 +60,9 @@ COMMUNICATION = re.compile(
 """How names of CPU ranges begin that tell of communication."""
 
 GRAMMAR = Grammar(
-    list_start=re.compile(rb'"traceEvents"[^\[{"]{0,16}[\[{]'),
+    list_start=re.compile(rb'"traceEvents"[^\[{"]{0,64}[\[{]'),
     event_start=re.compile(rb'\{\s*"(?:ph|cat|name|pid|tid|ts|dur|args|id|bp|s)"\s*:'),
+    event_mark=re.compile(rb'"ph"\s*:'),
     event_key=re.compile(rb'"(?:ph|cat|name|pid|tid|ts|dur|args)"\s*:'),
 )
 

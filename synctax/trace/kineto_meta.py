@@ -36,16 +36,18 @@ def read_meta(head: bytes, tail: bytes, tally: Tally, *, closed: bool) -> TraceM
 
 
 def _document(head: bytes, tail: bytes, tally: Tally, *, closed: bool) -> dict[str, Any]:
-    head = head.removeprefix(b"\xef\xbb\xbf").strip()
+    head = head.removeprefix(b"\xef\xbb\xbf").rstrip()
     tail = tail.strip() if closed else b"}"
-    if not head and not tail.strip(b"}"):
+    if not head.strip() and not tail.strip(b"}"):
         return {}  # a bare list
     # where there is no list, the text before it is all there is
     text = head if head.endswith(b"}") and not closed else head + b'"":0' + tail
     try:
         document = orjson.loads(_utf8(text, tally))
-    except orjson.JSONDecodeError:
-        tally.add("metadata_damaged")
+    except orjson.JSONDecodeError as error:
+        before = error.pos <= len(head)
+        place = f"line {error.lineno:,}" if before else "after the events"
+        tally.add("metadata_damaged", where=place.__str__)
         return {
             key: value for key in _KEYS if (value := member(head + tail, key)) is not None
         }

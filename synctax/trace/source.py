@@ -20,7 +20,7 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 READ_BYTES = 256 * 1024
 _FEED_BYTES = 16 * 1024
 """Compressed bytes a step: a corrupt stream loses at most what one step held."""
-_QUEUE_BLOCKS = 4
+_QUEUE_BLOCKS = 2
 
 
 class _Decompressor(Protocol):

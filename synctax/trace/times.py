@@ -24,6 +24,10 @@ FAR_NS = 24 * 3_600 * NS_PER_S
 FAR_FACTOR = 100
 """A start so many times the spread of the middle 90 % from the median, and a day."""
 
+_SAMPLE = 100_000
+"""Starts that are looked at for the middle of the window."""
+_MIN, _MAX = -(2**63), 2**63 - 1
+
 _NUMBER = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,6})?")
 _NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _DIGITS = 16
@@ -143,20 +147,31 @@ def impossible(
     zero = _zero_starts(start_ns, duration_ns, on_gpu)
     good = ~zero
     far = np.zeros_like(zero)
-    if good.any():
-        low, middle, high = np.quantile(
-            start_ns[good], (0.05, 0.5, 0.95), method="nearest"
-        ).astype(np.int64)
-        allowed = max(FAR_NS, FAR_FACTOR * min(int(high - low), LIMIT_NS // FAR_FACTOR))
-        far = good & (np.abs(start_ns - middle) > allowed)
-        good &= ~far
     long = np.zeros_like(zero)
-    if good.any():
-        span = int(start_ns[good].max() - start_ns[good].min())
-        long = good & (duration_ns > max(SLACK_NS, SPAN_FACTOR * span))
-        if end_ns is not None and end_ns >= np.median(start_ns[good]):
-            ends = start_ns + np.minimum(duration_ns, LIMIT_NS // 2)
-            long |= good & (ends > end_ns + max(NS_PER_S, span))
+    sample = start_ns[:: max(1, start_ns.size // _SAMPLE)]
+    sample = sample[sample != 0] if zero.any() else sample
+    if not good.any() or not sample.size:
+        return _marks(zero, far, long)
+    low, middle, high = (
+        int(ns) for ns in np.quantile(sample, (0.05, 0.5, 0.95), method="nearest")
+    )
+    allowed = max(FAR_NS, FAR_FACTOR * (high - low))
+    far |= start_ns < max(middle - allowed, _MIN)
+    far |= start_ns > min(middle + allowed, _MAX)
+    far &= good
+    good &= ~far
+    first, last = _first_last(start_ns, good)
+    longest = max(SLACK_NS, SPAN_FACTOR * (last - first))
+    long |= good & (duration_ns > min(longest, _MAX))
+    if end_ns is not None and end_ns >= middle:
+        slack_ns = max(NS_PER_S, last - first)
+        doubtful = np.flatnonzero(good & (duration_ns > slack_ns))
+        ends = start_ns[doubtful] + np.minimum(duration_ns[doubtful], LIMIT_NS // 2)
+        long[doubtful] |= ends > end_ns + slack_ns
+    return _marks(zero, far, long)
+
+
+def _marks(zero: Bool, far: Bool, long: Bool) -> dict[str, Bool]:
     return {
         "start_zero": zero,
         "start_outside_window": far,
@@ -164,13 +179,20 @@ def impossible(
     }
 
 
+def _first_last(start_ns: I64, among: Bool) -> tuple[int, int]:
+    first = start_ns.min(where=among, initial=_MAX)
+    last = start_ns.max(where=among, initial=_MIN)
+    return int(first), int(last)
+
+
 def _zero_starts(start_ns: I64, duration_ns: I64, on_gpu: Bool) -> Bool:
-    zero = start_ns == 0
+    zero: Bool = start_ns == 0
+    if not zero.any():
+        return zero
     unfilled = zero & on_gpu & (duration_ns == 0)
-    rest = start_ns[~zero]
-    if rest.size:
-        first, span = int(rest.min()), int(rest.max() - rest.min())
-        gap = max(NS_PER_S, SPAN_FACTOR * span)
-        unfilled |= zero & (first - duration_ns > gap)
+    first, last = _first_last(start_ns, ~zero)
+    if first <= last:
+        gap = max(NS_PER_S, SPAN_FACTOR * (last - first))
+        unfilled |= zero & (duration_ns < min(max(first - gap, _MIN), _MAX))
     found: Bool = unfilled
     return found

@@ -196,8 +196,33 @@ def test_damaged_metadata_is_noted_and_its_parts_are_read():
     result = scan(broken)
     assert listed(result) == listed(scan(data))
     assert (result.meta.rank, result.meta.host) == (0, "node7")
+    assert result.notes[0].where == "line 2"
     assert result.meta.devices == scan(data).meta.devices
     assert reasons(result) == {"metadata_damaged": 1}
+
+
+def test_damaged_metadata_after_the_events_is_noted():
+    data = trace(*STORY, after={"host_name": "node7", "labels": "GPU"})
+    result = scan(data.replace(b'"GPU"', b'"GPU "0""'))
+    assert result.meta.host == "node7"
+    assert (result.notes[0].reason, result.notes[0].where) == (
+        "metadata_damaged", "after the events",
+    )  # fmt: skip
+
+
+def test_a_file_cut_before_its_events_takes_nothing_else_for_events():
+    data = trace(*STORY, deviceProperties=[{"id": 0, "name": "H200"}], x=1)
+    result = scan(data[: data.index(b'"x"')])
+    assert (result.truncated, len(result.events)) == (True, 0)
+    assert set(reasons(result)) == {"no_events", "truncated"}
+    assert result.meta.rank == 0
+
+
+def test_an_integer_of_thousands_of_digits_costs_its_event_only():
+    digits = b"9" * 6_000
+    result = damaged(b'"args": {}', b'"args": {"correlation": ' + digits + b"}")
+    assert names(result) in (["first", "NAME", "last"], ["NAME", "last"])
+    assert sum(reasons(result).values()) == 1
 
 
 def test_invalid_utf8_in_metadata_is_replaced():
