@@ -205,7 +205,8 @@ def _numbered(major: I64, minor: I64) -> I64:
     _, code = np.unique(major, return_inverse=True)
     pair = code.reshape(-1).astype(np.int64) * (int(minor.max(initial=0)) + 1) + minor
     _, number = np.unique(pair, return_inverse=True)
-    return number.reshape(-1).astype(np.int64)
+    result: I64 = number.reshape(-1).astype(np.int64)
+    return result
 
 
 def _occurrence(bucket: I64, rank: I64) -> I64:
