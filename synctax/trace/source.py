@@ -4,7 +4,6 @@ A compressed stream that ends early or breaks gives everything that was decompre
 before: what a killed job left behind is still worth reading.
 """
 
-import os
 import queue
 import threading
 import zlib
@@ -256,8 +255,3 @@ def _gathered(blocks: Iterator[bytes], block_bytes: int) -> Iterator[bytes]:
             held, size = [], 0
     if held:
         yield b"".join(held)
-
-
-def file_name(path: str | os.PathLike[str]) -> str:
-    """Return the path as text, as shown in messages."""
-    return os.fspath(path)

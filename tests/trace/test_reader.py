@@ -215,6 +215,12 @@ def test_launch_geometry_is_text_and_graph_nodes_are_numbers(tmp_path):
     assert kernels.graph_node.tolist() == [-1, 9, 10, -1]
 
 
+def test_a_geometry_that_is_no_text_is_kept_as_far_as_it_can_be_read(tmp_path):
+    data = trace(kernel("a", 1, 1, args={"grid": "GRID"})).replace(b'"GRID"', b'"\xff"')
+    result = read(tmp_path, data)
+    assert texts(result, result.kernels.geometry) == ['"\ufffd"/']
+
+
 def test_a_wait_keeps_what_it_waited_for(tmp_path):
     data = trace(stream_wait(5, 1, stream=20, on_stream=7, on_corr=4, corr=9))
     result = read(tmp_path, data)

@@ -4,6 +4,7 @@ import gzip
 import io
 import sys
 import threading
+import time
 import zlib
 
 import pytest
@@ -155,6 +156,14 @@ def test_a_missing_object_is_bad_input():
 def test_reading_ahead_hands_over_every_block_in_order():
     blocks = [bytes([i]) * i for i in range(100)]
     assert b"".join(read_ahead(iter(blocks), 50)) == b"".join(blocks)
+
+
+def test_a_slow_reader_misses_no_block():
+    taken = []
+    for block in read_ahead((bytes([i]) for i in range(8)), 1):
+        taken.append(block)
+        time.sleep(0.15 if len(taken) == 1 else 0)
+    assert taken == [bytes([i]) for i in range(8)]
 
 
 def test_an_error_while_reading_ahead_reaches_the_reader():
