@@ -42,7 +42,7 @@ ROUTINE = frozenset({"skipped_category"})
     "--end-tolerance-us",
     type=click.FloatRange(min=0),
     metavar="US",
-    help="How far the ends of one collective may lie apart.  [default: 200]",
+    help="How far the ends of one collective may lie apart.  [default: 200, on CPUs 10000]",
 )
 @click.option("--per-collective", is_flag=True, help="A row for every collective.")
 @click.option("--per-rank", is_flag=True, help="A row for every rank.")
@@ -85,7 +85,6 @@ def measure(
     """
     if per_collective and per_rank:
         raise click.UsageError("--per-collective and --per-rank exclude each other")
-    from synctax.collectives.match import DEFAULT_END_TOLERANCE_US
     from synctax.collectives.tax import measure as measure_job
     from synctax.report.output import emit, notes
     from synctax.report.tax_view import parts
@@ -94,16 +93,13 @@ def measure(
     space = None if no_cache else Workspace(workspace)
     unwritable = space.prepare() if space else None
     job = _read(traces, manifest, ranks, workers, space, out)
-    tolerance_us = (
-        DEFAULT_END_TOLERANCE_US if end_tolerance_us is None else end_tolerance_us
-    )
     tax = measure_job(
         job,
         group=group,
         op=op,
         steps=steps,
         include_head=include_head,
-        end_tolerance_us=tolerance_us,
+        end_tolerance_us=end_tolerance_us,
     )
     asked: dict[str, Any] = {
         "group": group,
@@ -111,7 +107,7 @@ def measure(
         "steps": None if steps is None else [steps.start, steps.stop],
         "ranks": None if ranks is None else sorted(ranks),
         "include_head": include_head,
-        "end_tolerance_us": tolerance_us,
+        "end_tolerance_us": tax.end_tolerance_us,
     }
     if space and not unwritable:
         files = [row.path for row in job.files]

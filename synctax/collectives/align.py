@@ -8,7 +8,7 @@ apart, is worth ln(U/r); one is spent on the unknown offset of the clocks, for w
 Cauchy prior (narrow on one host) stands.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -70,7 +70,8 @@ class Alignment:
 
     `clock` is the second rank's clock against the first; `agreement` the share of shared
     symmetric collectives whose ends agree within the tolerance (1.0 where there are
-    none); `anchors` their number; `ambiguous` says that another shift fits about as well.
+    none); `anchors` their number; `ambiguous` says that another shift fits about as well;
+    `complete` that ends agree at no shift, but both ranks have the same sequence.
     """
 
     place: I64
@@ -78,6 +79,7 @@ class Alignment:
     agreement: float
     anchors: int
     ambiguous: bool
+    complete: bool = False
 
 
 def agrees(a: OpSequence, b: OpSequence) -> Bool:
@@ -122,12 +124,15 @@ def align(
         return Alignment(np.full(len(b), -1, np.int64), NO_LAG, 1.0, 0, ambiguous=False)
     scale = _Scale(tolerance_ns, offset_scale_ns, _spacing_ns(a, tolerance_ns))
     best, ambiguous = _best_shift(a, b, scale)
-    if best.whole:
-        place = _shifted(len(a), len(b), best.shift)
+    # As many of the same kinds on both ranks, and no shift that ends speak for.
+    complete = not best.whole and len(a) == len(b) and bool(agrees(a, b).all())
+    if best.whole or complete:
+        place = _shifted(len(a), len(b), 0 if complete else best.shift)
     else:
         place = _fill(a, b, _join(a, b, best.clock, tolerance_ns))
         ambiguous = False
-    return _describe(a, b, place, tolerance_ns, ambiguous=ambiguous)
+    found = _describe(a, b, place, tolerance_ns, ambiguous=ambiguous and not complete)
+    return replace(found, complete=complete)
 
 
 @dataclass(frozen=True, slots=True)

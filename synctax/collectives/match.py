@@ -20,13 +20,16 @@ from synctax.trace.model import Note
 DEFAULT_END_TOLERANCE_US = 200.0
 """On one host the ends of healthy collectives were seen to lie up to 72 µs apart."""
 
+DEFAULT_CPU_END_TOLERANCE_US = 10_000.0
+"""Collectives on CPUs (gloo) end on a rank when its thread is scheduled again."""
+
 SAME_HOST_OFFSET_NS = 20_000.0
 OTHER_HOST_OFFSET_NS = 500_000.0
 """Scales of clock offsets: one clock read by several processes; NTP between hosts."""
 
 
 def match(
-    ranks: Sequence[RankCollectives], *, end_tolerance_us: float = DEFAULT_END_TOLERANCE_US
+    ranks: Sequence[RankCollectives], *, end_tolerance_us: float | None = None
 ) -> Matches:
     """Match the collectives of all ranks, group by group and window by window.
 
@@ -34,8 +37,9 @@ def match(
     ----------
     ranks : sequence of RankCollectives
         In any order; `rank` and `window` are assigned, no (rank, window) twice.
-    end_tolerance_us : float
-        Ends of one collective (on aligned clocks) may lie this far apart, in µs.
+    end_tolerance_us : float, optional
+        Ends of one collective (on aligned clocks) may lie this far apart, in µs. Default:
+        200, or 10,000 where collectives run on CPUs.
 
     Returns
     -------
@@ -49,13 +53,21 @@ def match(
     """
     ranks = tuple(sorted(ranks, key=lambda rank: (rank.window, rank.rank)))
     table, groups, notes = gather(ranks)
-    table, groups = _split_siblings(ranks, table, groups, end_tolerance_us * NS_PER_US)
+    if end_tolerance_us is None:
+        end_tolerance_us = default_end_tolerance_us(ranks)
     tolerance_ns = end_tolerance_us * NS_PER_US
+    table, groups = _split_siblings(ranks, table, groups, tolerance_ns)
     matched = [
         _match_group(ranks, table, which, group, tolerance_ns)
         for which, group in enumerate(groups)
     ]
     return _assemble(ranks, table, groups, matched, notes)
+
+
+def default_end_tolerance_us(ranks: Sequence[RankCollectives]) -> float:
+    """How far apart, in µs, the ends of one collective may lie if nobody says so."""
+    on_gpus = any(rank.comm_kernels for rank in ranks)
+    return DEFAULT_END_TOLERANCE_US if on_gpus else DEFAULT_CPU_END_TOLERANCE_US
 
 
 def _rows_of(table: Participations, number: int) -> I64:

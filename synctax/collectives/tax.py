@@ -9,7 +9,7 @@ import numpy as np
 
 from synctax.arrays import F64, I64, NS_PER_S, NS_PER_US, Bool
 from synctax.collectives.load import Job
-from synctax.collectives.match import DEFAULT_END_TOLERANCE_US, match
+from synctax.collectives.match import default_end_tolerance_us, match
 from synctax.collectives.matches import Matches, Status
 from synctax.collectives.model import Op, RankCollectives
 from synctax.collectives.pool import UNLABELLED
@@ -41,6 +41,8 @@ class Tax:
         `Status` under the options (the head counts where it was asked for).
     notes : tuple of Note
         What was inferred, repaired or left out, from the files up to here.
+    end_tolerance_us : float
+        How far apart the ends of one collective were allowed to lie.
     """
 
     matches: Matches
@@ -50,6 +52,7 @@ class Tax:
     used: Bool
     status: np.ndarray
     notes: tuple[Note, ...]
+    end_tolerance_us: float
 
     @cached_property
     def busbw_gb_per_s(self) -> F64:
@@ -140,7 +143,7 @@ def measure(
     op: str | None = None,
     steps: range | None = None,
     include_head: bool = False,
-    end_tolerance_us: float = DEFAULT_END_TOLERANCE_US,
+    end_tolerance_us: float | None = None,
 ) -> Tax:
     """Measure how long ranks waited for each other at every collective.
 
@@ -158,8 +161,9 @@ def measure(
     include_head : bool
         Count the first collective of each group and window, in which ranks still wait
         for each other's profiler to start.
-    end_tolerance_us : float
-        Ends of one collective may lie this far apart, in µs.
+    end_tolerance_us : float, optional
+        Ends of one collective may lie this far apart, in µs. Default: 200, or 10,000
+        where collectives run on CPUs.
 
     Returns
     -------
@@ -176,6 +180,8 @@ def measure(
     """
     read, notes = (job.ranks, job.notes) if isinstance(job, Job) else (tuple(job), ())
     notes += tuple(_merged([note for rank in read for note in rank.notes]))
+    if end_tolerance_us is None:
+        end_tolerance_us = default_end_tolerance_us(read)
     found = match(read, end_tolerance_us=end_tolerance_us)
     if not len(found):
         raise SynctaxError(
@@ -201,6 +207,7 @@ def measure(
         used=used,
         status=status,
         notes=(*found.notes, *said, *notes),
+        end_tolerance_us=end_tolerance_us,
     )
 
 
@@ -250,7 +257,7 @@ def _groups_of(found: Matches, wanted: str) -> tuple[list[int], tuple[Note, ...]
         note = Note(
             "unlabelled_group",
             len(found.groups),
-            f"the trace names no group; the only unlabelled one is taken for {wanted}",
+            f"the trace names no group: all are taken for {wanted}",
         )
         return list(range(len(found.groups))), (note,)
     raise SynctaxError(f"no group {wanted}; there are {_some(roles)}")

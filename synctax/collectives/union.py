@@ -84,7 +84,8 @@ def union_by_order(
             whole.sequence, own, tolerance_ns=tolerance_ns, offset_scale_ns=offset_scale_ns
         )
         rank, place = int(table.rank[rows[part[0]]]), found.place
-        if found.anchors and found.agreement < MIN_AGREEMENT:
+        strange = found.anchors > 0 and found.agreement < MIN_AGREEMENT
+        if strange and not found.complete:
             union.doubts[rank] = "its ends agree with no other rank's"
             place = np.full_like(place, -1)
         elif found.ambiguous:

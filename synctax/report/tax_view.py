@@ -130,7 +130,7 @@ def _lost(tax: "Tax") -> str:
     share = (
         f" ({percent(exposed / whole)} of it with nothing else to compute)" if whole else ""
     )
-    text = f"all ranks together waited {time_us(whole * 3.6e9)} of GPU time{share}"
+    text = f"all ranks together waited {time_us(whole * 3.6e9)}{share}"
     apart = tax.start_disagreement_us
     if apart is not None:
         text += f"; waits told by starts differ by {time_us(apart[0])} (median)"

@@ -197,6 +197,17 @@ def test_kernels_without_names_or_ranks_do_not_crash(measure, tmp_path):
     assert "Traceback" not in result.stderr
 
 
+def gone(group: int) -> bool:
+    """Whether no process of a group is left, or soon is."""
+    for _ in range(100):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
 def test_ctrl_c_leaves_no_file_and_no_process(tmp_path):
     write(SynthJob(tp=2, fsdp=1, size_mb=30), tmp_path / "t")
     out = tmp_path / "out.json"
@@ -225,5 +236,4 @@ def test_ctrl_c_leaves_no_file_and_no_process(tmp_path):
     assert b"Traceback" not in stderr
     if started.returncode == 130:
         assert not out.exists()
-    with pytest.raises(ProcessLookupError):
-        os.killpg(started.pid, 0)
+    assert gone(started.pid)

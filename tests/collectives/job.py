@@ -42,6 +42,7 @@ def rank(
     clock_us: float = 0.0,
     busy: Sequence[tuple[float, float]] = (),
     steps: Sequence[tuple[int, float, float]] = (),
+    on_cpu: bool = False,
 ) -> RankCollectives:
     """Build what one rank contributes; its clock is ahead by `clock_us`."""
     end = np.array([round((c.end + clock_us) * US) for c in collectives], np.int64)
@@ -82,7 +83,7 @@ def rank(
         window_start_ns=int((end - duration).min(initial=0)),
         window_end_ns=int(end.max(initial=0)),
         compute_kernels=0,
-        comm_kernels=len(c),
+        comm_kernels=0 if on_cpu else len(c),
         groups=tuple(groups),
         strings=dtypes or ("Float",),
     )
