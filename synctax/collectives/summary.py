@@ -178,8 +178,9 @@ def per_collective(tax: "Tax") -> "pd.DataFrame":
     count = waits.n_ranks[slots]
     exposed = np.add.reduceat(tax.exposed_ns, found.first[:-1])[slots] / count
     dtypes = [*table.dtypes, None]
-    # Of a collective whose tax may not be believed the numbers stay out.
+    # Where the tax may not be believed, or one rank is all there is, none is told.
     silent = np.isin(tax.matches.own_status[slots], (Status.INVALID, Status.UNMATCHED))
+    silent |= count == 1
     numbers = shares_and_taxes(tax, slots)
     numbers["exposed_wait_us"] = exposed / NS_PER_US
     numbers["busbw_gb_per_s"] = tax.busbw_gb_per_s[slots].copy()
