@@ -37,8 +37,8 @@ class Run:
     stdout: str
 
 
-def run(command: Sequence[str], *, sample: bool) -> Run:
-    """Run a command to its end; it must succeed.
+def run(command: Sequence[str], *, sample: bool, codes: Sequence[int] = (0,)) -> Run:
+    """Run a command to its end; it must end with one of these exit codes.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def run(command: Sequence[str], *, sample: bool) -> Run:
         wall_s = time.perf_counter() - start
         out.seek(0)
         err.seek(0)
-        if code:
+        if code not in codes:
             raise RuntimeError(f"{' '.join(command)}: exit {code}\n{err.read()[-2000:]}")
         return Run(wall_s, _children_cpu_s() - cpu_before_s, *peaks, out.read())
 
