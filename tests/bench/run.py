@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from inputs import Input, make
+from inputs import INPUTS, Input, make
 from process import Run, forget_page_cache, run, wait_for_idle
 
 HERE = Path(__file__).parent
