@@ -55,7 +55,7 @@ PHASES = {
 STEP_PREFIX = "ProfilerStep#"
 
 COMMUNICATION = re.compile(
-    r"record_param_comms|c10d::|(?:nccl|gloo|mpi|ucc|xccl|hccl|cncl|rccl|oneccl):"
+    r"record_param_comms|c10d::|symm_mem::|(?:nccl|gloo|mpi|ucc|xccl|hccl|cncl|rccl|oneccl):"
 )
 """How names of CPU ranges begin that tell of communication."""
 
