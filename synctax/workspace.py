@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from synctax import __version__
 from synctax.arrays import NS_PER_S
 from synctax.errors import SynctaxError
 from synctax.trace import store
@@ -240,7 +241,8 @@ class Workspace:
             store.write_atomically(ignore, b"*\n")
 
     def _entry(self, source: SourceFile) -> Path:
-        state = f"{source.size_bytes} {source.mtime_ns} {store.PARSER_VERSION}"
+        reader = f"{__version__} {store.PARSER_VERSION}"
+        state = f"{source.size_bytes} {source.mtime_ns} {reader}"
         return self._columns / f"{_digest(source.path)}-{_digest(state)}.arrow"
 
     def _owner(self, source: SourceFile) -> Path:

@@ -103,7 +103,7 @@ def test_files_of_one_name_in_two_folders_are_two(workspace, tmp_path):
     assert [workspace.cached(p).meta.rank for p in (one, two)] == [1, 2]
 
 
-@pytest.mark.parametrize("change", ["size", "mtime", "gone", "parser", "damage"])
+@pytest.mark.parametrize("change", ["size", "mtime", "gone", "parser", "release", "damage"])
 def test_columns_are_void_when(workspace, source, change, monkeypatch):
     workspace.store(source, trace(source))
     status = Path(source).stat()
@@ -116,6 +116,8 @@ def test_columns_are_void_when(workspace, source, change, monkeypatch):
         Path(source).unlink()
     elif change == "parser":
         monkeypatch.setattr(store, "PARSER_VERSION", store.PARSER_VERSION + 1)
+    elif change == "release":
+        monkeypatch.setattr(module, "__version__", "99.0")
     else:
         columns(workspace)[0].write_bytes(b"")
     assert workspace.cached(source) is None
