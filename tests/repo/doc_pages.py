@@ -214,7 +214,7 @@ def cli_page() -> str:
         "",
         *_help("synctax", main),
     ]
-    root = click.Context(main, info_name="synctax")
+    root = click.Context(main, info_name="synctax", **main.context_settings)
     for name in COMMANDS:
         command = main.get_command(root, name)
         assert command is not None
