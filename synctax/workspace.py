@@ -206,11 +206,13 @@ class Workspace:
             How many sources had columns dropped.
         """
         dropped = 0
+        entries: dict[str, list[Path]] = {}
+        for entry in self._columns.glob("*.arrow"):
+            entries.setdefault(entry.stem.rpartition("-")[0], []).append(entry)
         for owner in self._columns.glob("*.source"):
             source = _look(os.fsdecode(owner.read_bytes()))
             kept = None if source is None else self._entry(source)
-            entries = self._columns.glob(f"{owner.stem}-*.arrow")
-            stale = [entry for entry in entries if entry != kept]
+            stale = [entry for entry in entries.get(owner.stem, []) if entry != kept]
             if source is None:
                 stale.append(owner)
             dropped += sum(map(_remove, stale)) > 0

@@ -110,6 +110,7 @@ def measure(
         "end_tolerance_us": tax.end_tolerance_us,
     }
     if space and not unwritable:
+        space.prune()
         files = [row.path for row in job.files]
         space.record_measure(
             traces,

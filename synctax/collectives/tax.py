@@ -206,9 +206,28 @@ def measure(
         shown=shown,
         used=used,
         status=status,
-        notes=(*found.notes, *said, *notes),
+        notes=(*found.notes, *_incomplete(found, shown), *said, *notes),
         end_tolerance_us=end_tolerance_us,
     )
+
+
+def _incomplete(found: Matches, shown: Bool) -> list[Note]:
+    """Say of which groups ranks were not read: the last to arrive may be among them."""
+    numbers = np.unique(found.group[shown])
+    counts: dict[tuple[str, int, int], int] = {}
+    for group in (found.groups[number] for number in numbers):
+        if 1 < len(group.members) < group.size:
+            key = (group.role, len(group.members), group.size)
+            counts[key] = counts.get(key, 0) + 1
+    return [
+        Note(
+            "group_incomplete",
+            count,
+            f"{role} group with {read} of {size} ranks read: waits are among those, and "
+            "less than the whole group's",
+        )
+        for (role, read, size), count in counts.items()
+    ]
 
 
 def _merged(notes: list[Note]) -> list[Note]:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 CERTAIN = 0.001
 SIGNIFICANT = 0.05
 
+MIN_DECIDED = 10
+"""Where ranks tie in all but fewer collectives than this, nobody is named."""
+
 MIN_FOR_CDF = 20
 """Fewer collectives than this draw no curve worth looking at."""
 
@@ -28,7 +31,8 @@ def parts(tax: "Tax", result: "Result") -> "list[RenderableType]":
     rows = [{str(name): value for name, value in row.items()} for row in records]
     shares = list(_shares(tax, rows))
     shown: list[RenderableType] = [_table(rows, shares), ""]
-    shown += [_sentence(row) for row in rows]
+    decided = _decided(tax)
+    shown += [_sentence(row, decided[row["group"], row["op"]]) for row in rows]
     shown += ["", _lost(tax)]
     if shares and shares[0].size >= MIN_FOR_CDF:
         blocks = can_show_blocks()
@@ -92,15 +96,24 @@ def _last(row: dict[str, Any]) -> str:
     return f"rank {row['straggler_rank']} {percent(row['straggler_share'])}"
 
 
-def _sentence(row: dict[str, Any]) -> str:
+def _decided(tax: "Tax") -> dict[tuple[str, str], int]:
+    """In how many collectives of each row one rank alone was last."""
+    from synctax.collectives.summary import parts as parts_of
+
+    last = tax.waits.straggler
+    return {(p.role, p.op.label): int((last[p.slots] >= 0).sum()) for p in parts_of(tax)}
+
+
+def _sentence(row: dict[str, Any], decided: int) -> str:
     """Say a row in words; a rank is accused only of what is not chance."""
     text = (
         f"{row['group']} {row['op']}: the fastest of {row['n_ranks']} ranks waits "
         f"{percent(row['share_fastest_median'])} of the time"
     )
+    if decided < min(MIN_DECIDED, row["collectives"]):
+        tied = row["collectives"] - decided
+        return f"{text}; ranks tie in {tied} of {row['collectives']}"
     p = row["straggler_uniform_p"]
-    if tables.is_absent(row["straggler_rank"]) or tables.is_absent(p):
-        return f"{text}; no rank was last alone"
     rank, share = f"rank {row['straggler_rank']}", percent(row["straggler_share"])
     if p >= SIGNIFICANT:
         often = f"{rank} was last most often, in {share}, p = {p:.2f}"

@@ -208,6 +208,18 @@ def gone(group: int) -> bool:
     return False
 
 
+def wait_for_workers(parent: int) -> None:
+    """Wait until a process has children; where that cannot be seen, a second."""
+    children = Path(f"/proc/{parent}/task/{parent}/children")
+    for _ in range(200):
+        if not children.exists():
+            time.sleep(1)
+            return
+        if children.read_text().strip():
+            return
+        time.sleep(0.02)
+
+
 def test_ctrl_c_leaves_no_file_and_no_process(tmp_path):
     write(SynthJob(tp=2, fsdp=1, size_mb=30), tmp_path / "t")
     out = tmp_path / "out.json"
@@ -229,7 +241,7 @@ def test_ctrl_c_leaves_no_file_and_no_process(tmp_path):
         cwd=tmp_path,
         start_new_session=True,
     )
-    time.sleep(0.7)
+    wait_for_workers(started.pid)
     os.killpg(started.pid, signal.SIGINT)
     _, stderr = started.communicate(timeout=30)
     assert started.returncode in (130, 0)  # 0: it was faster than the signal

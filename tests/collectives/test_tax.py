@@ -172,6 +172,15 @@ def test_each_rank_has_its_waits_and_its_clock():
     assert rows.clock_residual_us[1] == 0.0
 
 
+def test_ranks_of_a_group_that_were_not_read_are_said():
+    group = Group("0", (0, 1, 2, 3), "tp", 4, "kernel")
+    tax = measure(lockstep(ENDS, [[90] * 6, [10] * 6], groups=[group]))
+    said = {n.reason: n.detail for n in tax.excluded()}
+    assert said["group_incomplete"].startswith("tp group with 2 of 4 ranks read")
+    whole = measure(pair([90] * 6, [10] * 6))
+    assert "group_incomplete" not in {n.reason for n in whole.excluded()}
+
+
 def test_notes_of_ranks_are_added_up():
     from dataclasses import replace
 
