@@ -16,6 +16,7 @@ from synctax.collectives.sources import Described, Sources
 from synctax.trace import names
 from synctax.trace.model import RankTrace
 from synctax.trace.names import by_name
+from synctax.trace.numbers import MAX_RANK, bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def uneven(trace: RankTrace, described: Described, op: I64) -> Bool:
     return result
 
 
-_ARROW = re.compile(r":(?:send|recv)\s+\d+\s*(?:->|<-)\s*(\d+)")
+_ARROW = re.compile(r":(?:send|recv)\s+\d+\s*(?:->|<-)\s*([0-9]+)")
 
 
 def peers(
@@ -134,4 +135,5 @@ def peers(
 def _arrow(name: str) -> int:
     """Peer in `nccl:send 0->1`, plus 1; 0 where the name tells none."""
     found = _ARROW.search(name)
-    return int(found[1]) + 1 if found else 0
+    place = bounded(found[1], MAX_RANK) if found else None
+    return 0 if place is None else place + 1

@@ -7,13 +7,13 @@ stride on the CPU operator. The `Rank` of a record is of no use: it is a group r
 or a peer, as the operation has it.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from synctax.collectives.model import Group
 from synctax.trace import names
 from synctax.trace.model import GroupConfig, TraceMeta
+from synctax.trace.numbers import MAX_RANK, bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class VisibleRanks:
     complete: bool
 
 
-_NUMBER = re.compile(r"\s*(\d+)\s*")
+MAX_GROUP = 2**17
+"""More ranks than one group has: a list of so many is not made from two numbers."""
 
 
 def visible_ranks(text: str) -> VisibleRanks:
@@ -52,10 +53,10 @@ def visible_ranks(text: str) -> VisibleRanks:
     parts = [part for part in inner.strip("[]").split(",") if part.strip()]
     ranks: list[int] = []
     for part in parts:
-        number = _NUMBER.fullmatch(part)
-        if number is None:
+        rank = bounded(part.strip(), MAX_RANK)
+        if rank is None:
             break
-        ranks.append(int(number[1]))
+        ranks.append(rank)
     return VisibleRanks(tuple(ranks), closed and bool(ranks) and len(ranks) == len(parts))
 
 
@@ -133,9 +134,11 @@ def _strided(facts: GroupFacts, visible: VisibleRanks) -> tuple[int, ...] | None
         return None
     if facts.rank_stride < 1 and facts.size > 1:
         return None
-    ranks = tuple(
-        facts.rank_start + i * max(facts.rank_stride, 1) for i in range(facts.size)
-    )
+    stride = max(facts.rank_stride, 1)
+    last = facts.rank_start + (facts.size - 1) * stride
+    if facts.size > MAX_GROUP or last > MAX_RANK:
+        return None
+    ranks = tuple(range(facts.rank_start, last + 1, stride))
     return ranks if ranks[: len(visible.ranks)] == visible.ranks else None
 
 

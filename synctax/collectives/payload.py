@@ -13,6 +13,7 @@ from typing import Any
 from synctax.arrays import ABSENT
 from synctax.collectives.model import Op
 from synctax.trace import names
+from synctax.trace.numbers import MAX_BYTES, MAX_COUNT
 
 _SHARD_OPS = frozenset({Op.ALL_GATHER, Op.GATHER})
 """Operations whose input tensor is one rank's share of the full buffer."""
@@ -71,7 +72,7 @@ def sizes(dims: str, types: str) -> Sizes:
     # An operator lists output and input among other arguments.
     listed = len(known) == len(_json_list(dims))
     return Sizes(
-        sum(amounts) if listed else max(amounts),
+        _plausible(sum(amounts) if listed else max(amounts), MAX_BYTES),
         1 if listed else len(calls),
         known[0][1].name,
     )
@@ -82,21 +83,26 @@ def _json_list(text: str) -> list[Any]:
         return []
     try:
         value = json.loads(text)
-    except json.JSONDecodeError:  # cut by the profiler: as good as absent
+    except (ValueError, RecursionError):  # cut by the profiler: as good as absent
         return []
     return value if isinstance(value, list) else []
 
 
-def _elements(shape: Any, kind: str = "") -> int:
+def _elements(shape: Any, kind: str = "", *, depth: int = 0) -> int:
     """Elements of an argument, a list of tensors summed; -1 where it is no tensor."""
-    if not isinstance(shape, list):
+    if not isinstance(shape, list) or depth > 1:
         return ABSENT
     if not shape:  # a tensor without dimensions, or no tensor
         return 1 if names.dtype(kind) is not None else ABSENT
     if all(isinstance(length, int) for length in shape):
-        return prod(shape)
-    parts = [_elements(part) for part in shape]
-    return sum(part for part in parts if part >= 0) if max(parts) >= 0 else ABSENT
+        return _plausible(prod(shape), MAX_COUNT) if min(shape) >= 0 else ABSENT
+    parts = [_elements(part, depth=depth + 1) for part in shape]
+    total = sum(part for part in parts if part >= 0)
+    return _plausible(total, MAX_COUNT) if max(parts) >= 0 else ABSENT
+
+
+def _plausible(amount: int, limit: int) -> int:
+    return amount if 0 <= amount <= limit else ABSENT
 
 
 def from_elements(in_elements: int, out_elements: int, dtype: str) -> int:
@@ -131,7 +137,7 @@ def from_sizes(size: Sizes, op: Op, ranks: int | None, *, both_sides: bool) -> i
     """
     if size.bytes < 0 or op not in _SHARD_OPS or (both_sides and size.tensors > 1):
         return size.bytes
-    return size.bytes * ranks if ranks else ABSENT
+    return _plausible(size.bytes * ranks, MAX_BYTES) if ranks else ABSENT
 
 
 @lru_cache(maxsize=1 << 12)

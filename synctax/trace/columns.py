@@ -106,10 +106,10 @@ _MAX_TEXT = 80
 
 def _whole_text(text: str) -> int | None:
     digits = text.removeprefix("-")
+    if digits.isdecimal() and digits.isascii():
+        return int(text[: _MAX_TEXT + 1])  # longer ones are beyond every bound all the same
     if len(digits) > _MAX_TEXT:
         return None
-    if digits.isdecimal() and digits.isascii():
-        return int(text)
     if digits.lower().startswith("0x"):
         try:
             return int(text, 16)

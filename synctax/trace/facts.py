@@ -1,6 +1,5 @@
 """The few facts of a trace that telling files apart needs; small enough to travel."""
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -17,8 +16,8 @@ from synctax.trace.model import (
     RankTrace,
     TraceMeta,
 )
+from synctax.trace.steps import step_number
 
-_STEP = re.compile(r"^ProfilerStep#(\d+)")
 _RECORD_CALLS = (
     "cudaEventRecord",
     "cudaStreamWaitEvent",
@@ -141,10 +140,10 @@ def _streams(events: Events) -> tuple[tuple[int, int], ...]:
 
 def _steps(trace: RankTrace) -> tuple[int, ...]:
     ranges = np.isin(trace.events.kind, (EventKind.ANNOTATION, EventKind.GPU_ANNOTATION))
-    found = (
-        _STEP.match(trace.strings[code]) for code in np.unique(trace.events.name[ranges])
-    )
-    return tuple(sorted({int(match[1]) for match in found if match}))
+    found = {
+        step_number(trace.strings[code]) for code in np.unique(trace.events.name[ranges])
+    }
+    return tuple(sorted(number for number in found if number is not None))
 
 
 def _processes(trace: RankTrace) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from synctax.trace.kineto_keys import (
     Event,
 )
 from synctax.trace.model import EventKind
+from synctax.trace.numbers import MAX_COUNT, MAX_RANK
 from synctax.trace.tally import Tally
 from synctax.trace.times import TimeStatus, parse_us
 
@@ -35,10 +36,12 @@ COMM_TEXTS = (
     "out_split",
 )  # fmt: skip
 COMM_JSON = ("input_dims", "input_type")
-COMM_NUMBERS = (
-    "in_elements", "out_elements", "group_size", "seq", "src", "dst", "rank_start",
-    "rank_stride",
-)  # fmt: skip
+COMM_NUMBERS = {
+    "in_elements": MAX_COUNT, "out_elements": MAX_COUNT, "group_size": MAX_RANK,
+    "seq": MAX_COUNT, "src": MAX_RANK, "dst": MAX_RANK, "rank_start": MAX_RANK,
+    "rank_stride": MAX_RANK,
+}  # fmt: skip
+"""The largest value of each that can be true."""
 WAITS = ("wait_stream", "wait_correlation", "wait_event_id")
 
 _PHASE_CATEGORY = attrgetter("ph", "cat")
@@ -217,8 +220,13 @@ class Collector:
         for key in COMM_JSON:
             raw = (bytes(getattr(a, key)).decode("utf-8", "replace") for a in told)
             columns[key] = self._texts(key, (text or None for text in raw))
-        for key in COMM_NUMBERS:
-            columns[key] = self._integers([getattr(a, key) for a in told])
+        for key, limit in COMM_NUMBERS.items():
+            column = self._integers([getattr(a, key) for a in told])
+            beyond = (column < ABSENT) | (column > limit)
+            if beyond.any():
+                column[beyond] = ABSENT
+                self._oversized(int(beyond.sum()))
+            columns[key] = column
         columns["comms_id"] = np.array(
             [self._comms_id(a.comms_id) for a in told], np.uint64
         )
@@ -235,7 +243,14 @@ class Collector:
 
     def _texts(self, key: str, values: Iterable[Any]) -> list[int]:
         codes = self.texts[key]
-        return [ABSENT if v is None else codes[_text(v)] for v in values]
+        return [ABSENT if v is None else self._code(codes, v) for v in values]
+
+    def _code(self, codes: Codes, value: Any) -> int:
+        text = _text(value)
+        if text is None:
+            self._oversized(1)
+            return ABSENT
+        return codes[text]
 
     def _integers(self, values: Sequence[Any]) -> I64:
         return integers(values, self._oversized)
@@ -273,10 +288,13 @@ def _has_metadata(args: Args) -> bool:
     )
 
 
-def _text(value: Any) -> str:
+def _text(value: Any) -> str | None:
     if isinstance(value, str):
         return value
-    return orjson.dumps(value).decode().replace(",", ", ")
+    try:
+        return orjson.dumps(value).decode().replace(",", ", ")
+    except orjson.JSONEncodeError:  # an integer beyond 64 bits
+        return None
 
 
 def _label(value: Any) -> str:

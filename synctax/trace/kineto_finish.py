@@ -1,5 +1,6 @@
 """Close a file's columns: doubtful times out, in order of start, base time added."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from synctax.trace.model import (
     Lanes,
     SyncArgs,
 )
+from synctax.trace.numbers import MAX_COUNT, MAX_RANK, bounded
 from synctax.trace.tally import Tally
 from synctax.trace.times import impossible
 
@@ -48,6 +50,7 @@ def take_events(
     kind, name = columns.pop("kind"), columns.pop("name")
     steps = _step_codes(collector)
     kind[(kind == EventKind.CPU_OP) & np.isin(name, steps)] = EventKind.ANNOTATION
+    _count_odd_numbers(collector, name, tally)
     keep = _possible(start_ns, duration_ns, kind, collector, name, tally)
     order, count = _order(start_ns, keep), keep.size
     # column by column, so that no more than one is held twice
@@ -84,6 +87,22 @@ def base_time(collector: Collector, base_ns: int, tally: Tally) -> int:
 
 def _step_codes(collector: Collector) -> list[int]:
     return [code for text, code in collector.names.items() if text.startswith(STEP_PREFIX)]
+
+
+_NUMBERED = re.compile(
+    STEP_PREFIX + r"([0-9]+)$|[a-z]+:(?:send|recv)\s+[0-9]+\s*(?:->|<-)\s*([0-9]+)"
+)
+
+
+def _count_odd_numbers(collector: Collector, name: I32, tally: Tally) -> None:
+    """Count events whose name holds a step or a peer that cannot be."""
+    for text, code in collector.names.items():
+        found = _NUMBERED.match(text)
+        if not found:
+            continue
+        step, peer = found.groups()
+        if bounded(step or peer, MAX_COUNT if step else MAX_RANK) is None:
+            tally.add("integer_out_of_range", count=int((name == code).sum()))
 
 
 def _order(start_ns: I64, keep: Bool) -> I64 | None:

@@ -7,6 +7,7 @@ import orjson
 
 from synctax.trace.columns import whole
 from synctax.trace.model import Device, GroupConfig, TraceMeta
+from synctax.trace.numbers import MAX_RANK
 from synctax.trace.salvage import member
 from synctax.trace.tally import Tally
 
@@ -66,16 +67,18 @@ def _utf8(text: bytes, tally: Tally) -> bytes:
 def _meta(document: dict[str, Any], tally: Tally) -> TraceMeta:
     info = _mapping(document.get("distributedInfo"))
     return TraceMeta(
-        rank=_count(info.get("rank")),
-        world_size=_count(info.get("world_size")),
+        rank=_count(info.get("rank"), tally),
+        world_size=_count(info.get("world_size"), tally),
         backend=_text(info.get("backend")),
         nccl_version=_known(info.get("nccl_version")),
-        groups=tuple(_group(_mapping(entry)) for entry in _list(info.get("pg_config"))),
+        groups=tuple(
+            _group(_mapping(entry), tally) for entry in _list(info.get("pg_config"))
+        ),
         host=_text(document.get("host_name")),
         devices=tuple(
             Device(number, _text(entry.get("name")) or "")
             for entry in map(_mapping, _list(document.get("deviceProperties")))
-            if (number := _count(entry.get("id"))) is not None
+            if (number := _count(entry.get("id"), tally)) is not None
         ),
         job=_text(document.get("PT_PROFILER_JOB_NAME")),
         base_time_ns=_base_time(document.get("baseTimeNanoseconds"), tally),
@@ -105,25 +108,27 @@ def _versions(document: dict[str, Any]) -> dict[str, str]:
     return versions
 
 
-def _group(entry: dict[str, Any]) -> GroupConfig:
+def _group(entry: dict[str, Any], tally: Tally) -> GroupConfig:
     return GroupConfig(
         name=_text(entry.get("pg_name")) or "",
         description=_text(entry.get("pg_desc")) or "",
         backend=_text(entry.get("backend_config")) or "",
-        size=_count(entry.get("pg_size")),
-        ranks=_ranks(entry.get("ranks")),
+        size=_count(entry.get("pg_size"), tally),
+        ranks=_ranks(entry.get("ranks"), tally),
     )
 
 
-_RANK_LIST = re.compile(r"\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
+_RANK_LIST = re.compile(r"\[\s*([0-9]++(?:\s*+,\s*+[0-9]++)*+)\s*\]")
 
 
-def _ranks(value: Any) -> tuple[int, ...] | None:
+def _ranks(value: Any, tally: Tally) -> tuple[int, ...] | None:
     """Return the list of ranks, which on-demand traces quote and truncate."""
     if isinstance(value, str):
         complete = _RANK_LIST.fullmatch(value.strip())
-        return tuple(map(int, complete[1].split(","))) if complete else None
-    ranks = [_count(rank) for rank in _list(value)]
+        listed: list[Any] = complete[1].split(",") if complete else []
+    else:
+        listed = _list(value)
+    ranks = [_count(rank, tally) for rank in listed]
     known = [rank for rank in ranks if rank is not None]
     return tuple(known) if known and len(known) == len(ranks) else None
 
@@ -157,6 +162,9 @@ def _known(value: Any) -> str | None:
     return None if text is None or text.lower() == "unknown" else text
 
 
-def _count(value: Any) -> int | None:
+def _count(value: Any, tally: Tally) -> int | None:
     number = None if isinstance(value, bool) else whole(value)
-    return number if number is not None and 0 <= number < 2**31 else None
+    if number is None or 0 <= number <= MAX_RANK:
+        return number
+    tally.add("integer_out_of_range")
+    return None

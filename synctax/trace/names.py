@@ -155,7 +155,7 @@ def kernel(name: str) -> KernelName:
 
 _ANONYMOUS = ("(anonymous namespace)::", "<unnamed>::", "{anonymous}::")
 _MANGLED = re.compile(r"_Z(?P<nested>N?)K?(?=\d)")
-_LENGTH = re.compile(r"\d+")
+_LENGTH = re.compile(r"[0-9]{1,6}")
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -9,14 +9,11 @@ from pathlib import PurePath
 from synctax.trace.discover import TraceFile
 from synctax.trace.jobs import different_jobs
 from synctax.trace.model import Note
+from synctax.trace.numbers import MAX_RANK
 from synctax.trace.windows import Claim, Labelled, fingerprint, overlaps, repeated
 
 NAMED = 3
 """How many files or ranks a message names before it counts the rest."""
-
-
-MAX_RANK = 2**31 - 1
-"""What is beyond is a damaged number."""
 
 
 def valid(rank: int) -> bool:

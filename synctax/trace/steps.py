@@ -15,8 +15,9 @@ import numpy as np
 from synctax.arrays import ABSENT, I64
 from synctax.trace.model import EventKind, RankTrace
 from synctax.trace.names import by_name
+from synctax.trace.numbers import MAX_COUNT, bounded
 
-_STEP = re.compile(r"ProfilerStep#(\d+)$")
+_STEP = re.compile(r"ProfilerStep#([0-9]+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,17 @@ def _steps(trace: RankTrace, kind: EventKind) -> Steps:
     return Steps(number[order], start[order], end[order])
 
 
-def _number(name: str) -> int:
-    """Number of the step that a name marks, plus 1; 0 where it marks none."""
+def step_number(name: str) -> int | None:
+    """Number of the step that a name marks; None where it marks none, or a damaged one.
+
+    >>> step_number("ProfilerStep#7"), step_number("ProfilerStep#" + "9" * 99)
+    (7, None)
+    """
     found = _STEP.match(name)
-    return int(found[1]) + 1 if found else 0
+    return bounded(found[1], MAX_COUNT) if found else None
+
+
+def _number(name: str) -> int:
+    """Number of the step, plus 1; 0 where there is none."""
+    number = step_number(name)
+    return 0 if number is None else number + 1
