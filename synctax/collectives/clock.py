@@ -9,7 +9,9 @@ from synctax.arrays import F64, Bool
 MAX_DRIFT = 200e-6
 """Larger drifts than this (200 ppm) are no drift of a clock."""
 
-MIN_POINTS_FOR_DRIFT = 8
+MIN_POINTS_FOR_DRIFT = 16
+"""Fewer ends fit almost any line."""
+
 MAD_TO_SD = 1.4826
 
 
@@ -55,7 +57,7 @@ def fit_clock(time_ns: F64, lead_ns: F64) -> ClockFit:
     Returns
     -------
     ClockFit
-        Offset only for fewer than eight points, or where a drift explains little.
+        Offset only for fewer than sixteen points, or where a drift explains little.
 
     Raises
     ------

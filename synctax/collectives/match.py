@@ -13,8 +13,9 @@ from synctax.collectives.matches import Matches, Status
 from synctax.collectives.model import RankCollectives
 from synctax.collectives.number import number
 from synctax.collectives.pool import JobGroup, Participations, gather
+from synctax.collectives.siblings import sibling_sets
 from synctax.collectives.status import Facts, judge, operations
-from synctax.collectives.union import sequence, sibling_sets
+from synctax.collectives.union import sequence
 from synctax.trace.model import Note
 
 DEFAULT_END_TOLERANCE_US = 200.0
@@ -153,10 +154,15 @@ def _match_group(
     start_spread = spread_ns(slot, start, count)
     if not checked:
         end_spread[:], start_spread[:] = np.nan, np.nan
-    doubts = {ranks[position].rank: why for position, why in union.doubts.items()}
-    own_rank = np.array([rank.rank for rank in ranks], np.int64)[table.rank[rows]]
-    paired = table.peer[rows] >= 0
-    facts = Facts(slot, own_rank, paired, op, valid, identity, end_spread, doubts)
+    facts = Facts(
+        slot=slot,
+        own_rank=table.own_rank[table.rank[rows]],
+        paired=table.peer[rows] >= 0,
+        identity=identity,
+        doubt=union.doubt[order],
+        valid=valid,
+        end_spread_ns=end_spread,
+    )
     status, reason = judge(facts, members=len(group.members), tolerance_ns=tolerance_ns)
     leader = np.searchsorted(slot, np.arange(count))
     return _Slots(

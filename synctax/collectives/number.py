@@ -1,14 +1,18 @@
 """Give every participation of a group the number of its collective."""
 
+from functools import partial
+
 import numpy as np
 
 from synctax.arrays import I8, I64
+from synctax.collectives.align import align
 from synctax.collectives.clock import ClockFit
 from synctax.collectives.group_clock import group_clocks
+from synctax.collectives.keyed import union_by_key
 from synctax.collectives.matches import Identity
 from synctax.collectives.model import Op
 from synctax.collectives.pool import JobGroup, Participations
-from synctax.collectives.union import Union, union_by_key, union_by_order
+from synctax.collectives.union import Union, union_by_order
 
 
 def number(
@@ -40,7 +44,7 @@ def number(
     identity = np.full(rows.size, Identity.ORDER, np.int8)
     if not group.labelled:
         identity[:] = Identity.INFERRED
-    union = Union(np.full(rows.size, -1, np.int64))
+    union = Union.empty(rows.size)
     key, kind = _keys(rows, table)
     keyed = np.flatnonzero(kind >= 0)
     identity[keyed] = kind[keyed]
@@ -53,15 +57,14 @@ def number(
             clocks, _ = group_clocks(
                 rows[keyed], part.slot, table, tolerance_ns=tolerance_ns, one_host=False
             )
-        union.slot[keyed] = part.slot
+        union.slot[keyed], union.doubt[keyed] = part.slot, part.doubt
+    aligner = partial(align, tolerance_ns=tolerance_ns, offset_scale_ns=offset_scale_ns)
     pair = _pairs(rows, table)
     for which in np.unique(pair[kind < 0]):
         inside = np.flatnonzero((kind < 0) & (pair == which))
-        part = union_by_order(
-            rows[inside], table, tolerance_ns=tolerance_ns, offset_scale_ns=offset_scale_ns
-        )
+        part = union_by_order(rows[inside], table, aligner)
         union.slot[inside] = part.slot + union.slot.max(initial=-1) + 1
-        union.doubts.update(part.doubts)
+        union.doubt[inside] = part.doubt
     return union, identity
 
 
@@ -70,14 +73,14 @@ def _keys(rows: I64, table: Participations) -> tuple[I64, I8]:
     kind = np.full(rows.size, -1, np.int8)
     key = np.zeros(rows.size, np.int64)
     comms, seq = table.comms_id[rows], table.seq[rows]
-    point_to_point = table.op[rows] == Op.SEND_RECV
-    if (comms != 0).any():
+    # Point-to-point operations are counted apart, each pair for itself.
+    collective = table.op[rows] != Op.SEND_RECV
+    if (comms[collective] != 0).all():
         _, code = np.unique(comms, return_inverse=True)
-        kind[comms != 0] = Identity.COMMS_ID
-        key[comms != 0] = code.reshape(-1)[comms != 0]
-    else:
-        # Point-to-point operations are counted apart, each pair for itself.
-        has = (seq >= 0) & ~point_to_point
+        kind[collective] = Identity.COMMS_ID
+        key[collective] = code.reshape(-1)[collective]
+    else:  # where some rank writes no Comms Id, Seq must do for all
+        has = (seq >= 0) & collective
         kind[has], key[has] = Identity.SEQ, seq[has]
     return key, kind
 

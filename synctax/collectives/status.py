@@ -8,27 +8,25 @@ from synctax.arrays import F64, I8, I64, Bool
 from synctax.collectives.matches import Identity, Status
 from synctax.collectives.model import SYMMETRIC
 from synctax.collectives.pool import Participations
-from synctax.collectives.union import majority_op
+from synctax.collectives.union import REASONS, Doubt
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What the verdict on a group's m collectives rests on.
 
-    `slot`, `own_rank` (global), `paired` (a send/recv of a known pair) and `identity`
-    have one entry a participation, sorted by slot; `op`, `valid` (ranks leave it
-    together) and `end_spread_ns` (NaN: unknown) one a collective; `doubts` says why a
-    rank's order is not certain, by global rank.
+    `slot`, `own_rank` (global), `paired` (a send/recv of a known pair), `identity` and
+    `doubt` (`union.Doubt`) have one entry a participation, sorted by slot; `valid` (ranks
+    leave it together) and `end_spread_ns` (NaN: unknown) one a collective.
     """
 
     slot: I64
     own_rank: I64
     paired: Bool
-    op: I8
-    valid: Bool
     identity: I8
+    doubt: I8
+    valid: Bool
     end_spread_ns: F64
-    doubts: dict[int, str]
 
 
 def judge(facts: Facts, *, members: int, tolerance_ns: float) -> tuple[I8, list[str]]:
@@ -48,7 +46,7 @@ def judge(facts: Facts, *, members: int, tolerance_ns: float) -> tuple[I8, list[
     (m,) int8, list of m str
         `Status`; the reason, empty for `OK`.
     """
-    count = facts.op.size
+    count = facts.valid.size
     status = np.full(count, Status.OK, np.int8)
     reason = [""] * count
     seen = np.bincount(facts.slot, minlength=count)
@@ -61,17 +59,20 @@ def judge(facts: Facts, *, members: int, tolerance_ns: float) -> tuple[I8, list[
 
     if members == 1:
         say(seen > 0, Status.UNMATCHED, "only one rank of the group was read")
-    for rank, why in facts.doubts.items():
+    doubtful = np.flatnonzero(facts.doubt)
+    for rank, doubt in sorted(
+        {*zip(facts.own_rank[doubtful], facts.doubt[doubtful], strict=True)}
+    ):
         hit = np.zeros(count, np.bool_)
-        hit[facts.slot[facts.own_rank == rank]] = True
-        text = f"order of rank {rank} is not certain: {why}"
-        say(hit & ~exact, Status.UNMATCHED, text)
-    expected = np.where(facts.paired[first], min(2, members), members)
-    say(seen < expected, Status.PARTIAL, "some ranks did not record it")
+        hit[facts.slot[(facts.own_rank == rank) & (facts.doubt == doubt)]] = True
+        why = f"order of rank {rank} is not certain: {REASONS[Doubt(int(doubt))]}"
+        say(hit, Status.UNMATCHED, why)
     say(~facts.valid, Status.INVALID, "ranks do not leave this operation together")
     apart = facts.end_spread_ns > tolerance_ns
     say(apart & exact, Status.INVALID, "ends are further apart than the tolerance")
     say(apart, Status.UNMATCHED, "ends are further apart than the tolerance")
+    expected = np.where(facts.paired[first], min(2, members), members)
+    say(seen < expected, Status.PARTIAL, "some ranks did not record it")
     return status, reason
 
 
@@ -100,8 +101,14 @@ def operations(rows: I64, slot: I64, table: Participations, count: int) -> tuple
     np.maximum.at(high, slot, op)
     for one in np.flatnonzero(low != high):
         inside = slice(first[one], first[one + 1])
-        result[one] = majority_op(op[inside], named[inside])
+        result[one] = _majority_op(op[inside], named[inside])
     uneven = np.zeros(count, np.bool_)
     np.logical_or.at(uneven, slot, table.uneven[rows])
     valid = np.isin(result, [int(symmetric) for symmetric in SYMMETRIC]) & ~uneven
     return result.astype(np.int8), valid
+
+
+def _majority_op(op: I8, named: Bool) -> int:
+    """The operation most named participations say, else most of all."""
+    votes = op[named] if named.any() else op
+    return int(np.bincount(votes.astype(np.int64)).argmax())

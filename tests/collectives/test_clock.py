@@ -9,7 +9,7 @@ from synctax.collectives.clock import fit_clock, robust_sd
 
 
 @settings(max_examples=40)
-@given(st.floats(-1e9, 1e9), st.floats(-150e-6, 150e-6), st.integers(8, 60))
+@given(st.floats(-1e9, 1e9), st.floats(-150e-6, 150e-6), st.integers(16, 60))
 def test_a_clock_that_is_off_and_drifts_is_found(offset, drift, count):
     time = np.cumsum(np.random.default_rng(count).uniform(1e8, 1e9, count))
     lead = offset + drift * time
