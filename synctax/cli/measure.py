@@ -185,6 +185,10 @@ def _gate(tax: "Tax", fail_above_us: float | None) -> None:
     if fail_above_us is None:
         return
     frame = tax.to_frame()
+    if frame.empty:
+        raise SynctaxError(
+            f"nothing to hold against --fail-above-us: {_nothing_counts(tax)}"
+        )
     above = frame[frame["tax_max_us_median"] > fail_above_us]
     if len(above):
         worst = ", ".join(

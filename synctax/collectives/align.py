@@ -15,10 +15,13 @@ from synctax.arrays import F64, I64, Bool
 from synctax.collectives.clock import NO_LAG, ClockFit, fit_clock
 from synctax.collectives.follow import follow
 from synctax.collectives.sequence import OpSequence, anchors
-from synctax.collectives.shifts import Scale, ranked
+from synctax.collectives.shifts import EVIDENCE, Scale, ranked
 
 AMBIGUOUS = float(np.log(10.0))
 """Two shifts whose odds are closer than ten to one are both possible."""
+
+EXTRAORDINARY = 50.0
+"""Offsets of clocks that are so many times their usual scale need evidence."""
 
 UNLIKELY = 20.0
 NEIGHBOURLY = 0.4
@@ -96,6 +99,9 @@ def align(
     best, *others = ranked(a, b, scale)
     rivals = [one.score for one in others if one.whole and best.whole]
     ambiguous = any(best.score - score < AMBIGUOUS for score in rivals)
+    # A few ends agree at some shift of any two ranks, also of such as share nothing.
+    unlike = abs(best.clock.offset_ns) > EXTRAORDINARY * offset_scale_ns
+    ambiguous |= unlike and 0 < best.ends < EVIDENCE
     noise_ns = max(best.residual_ns, scale.resolution_ns)
     along = _Along(best.shift, best.clock, noise_ns, whole=best.whole)
     return _place(a, b, along, tolerance_ns=tolerance_ns, ambiguous=ambiguous)

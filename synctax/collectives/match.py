@@ -154,6 +154,8 @@ def _match_group(
     start_spread = spread_ns(slot, start, count)
     if not checked:
         end_spread[:], start_spread[:] = np.nan, np.nan
+    instant = np.zeros(count, np.bool_)
+    instant[slot[table.duration_ns[rows] == 0]] = True
     facts = Facts(
         slot=slot,
         own_rank=table.own_rank[table.rank[rows]],
@@ -161,6 +163,7 @@ def _match_group(
         identity=identity,
         doubt=union.doubt[order],
         valid=valid,
+        instant=instant,
         end_spread_ns=end_spread,
     )
     status, reason = judge(facts, members=len(group.members), tolerance_ns=tolerance_ns)

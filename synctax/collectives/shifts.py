@@ -68,7 +68,7 @@ class Shift:
 
     `score` are log odds, comparable between shifts of one pair of sequences; `clock` is
     that of `b` against `a`; `whole` says that the shift holds for (almost) all ends;
-    `residual_ns` is how far they still disagree.
+    `residual_ns` is how far they still disagree, `ends` how many agree.
     """
 
     shift: int
@@ -76,6 +76,7 @@ class Shift:
     clock: ClockFit
     whole: bool
     residual_ns: float
+    ends: int
 
 
 def ranked(a: OpSequence, b: OpSequence, scale: Scale) -> list[Shift]:
@@ -147,7 +148,7 @@ def _judge(a: OpSequence, b: OpSequence, shift: int, scale: Scale) -> Shift:
     if not shared.any():
         clock = ClockFit(float(np.median(gap)), 0.0, 0.0, 0.0, 0)
         score += _prior(clock.offset_ns, scale)
-        return Shift(shift, score, clock, clash == 0, scale.spacing_ns)
+        return Shift(shift, score, clock, clash == 0, scale.spacing_ns, 0)
     lead, end = gap[shared].astype(np.float64), right.end_ns[shared].astype(np.float64)
     clock, close = _tightest(lead, end, scale)
     share = float(close.mean())
@@ -157,7 +158,9 @@ def _judge(a: OpSequence, b: OpSequence, shift: int, scale: Scale) -> Shift:
     spent = 1 + (clock.drift != 0)
     score += min(max(int(close.sum()) - spent, 0), EVIDENCE) * max(worth, 0.0)
     score += _prior(clock.offset_ns, scale) - STRAY_COST * (1.0 - share)
-    return Shift(shift, score, clock, clash == 0 and share >= WHOLE, residual)
+    return Shift(
+        shift, score, clock, clash == 0 and share >= WHOLE, residual, int(close.sum())
+    )
 
 
 def _tightest(lead: F64, end: F64, scale: Scale) -> tuple[ClockFit, Bool]:

@@ -17,7 +17,8 @@ class Facts:
 
     `slot`, `own_rank` (global), `paired` (a send/recv of a known pair), `identity` and
     `doubt` (`union.Doubt`) have one entry a participation, sorted by slot; `valid` (ranks
-    leave it together) and `end_spread_ns` (NaN: unknown) one a collective.
+    leave it together), `instant` (a kernel of no duration) and `end_spread_ns` (NaN:
+    unknown) one a collective.
     """
 
     slot: I64
@@ -26,6 +27,7 @@ class Facts:
     identity: I8
     doubt: I8
     valid: Bool
+    instant: Bool
     end_spread_ns: F64
 
 
@@ -68,6 +70,7 @@ def judge(facts: Facts, *, members: int, tolerance_ns: float) -> tuple[I8, list[
         why = f"order of rank {rank} is not certain: {REASONS[Doubt(int(doubt))]}"
         say(hit, Status.UNMATCHED, why)
     say(~facts.valid, Status.INVALID, "ranks do not leave this operation together")
+    say(facts.instant, Status.INVALID, "a rank's kernel has no duration")
     apart = facts.end_spread_ns > tolerance_ns
     say(apart & exact, Status.INVALID, "ends are further apart than the tolerance")
     say(apart, Status.UNMATCHED, "ends are further apart than the tolerance")

@@ -114,20 +114,45 @@ def _rows_of(tax: "Tax", slots: I64) -> I64:
 def _share_of_step(tax: "Tax", slots: I64) -> float | None:
     """Waits over the time of the same ranks' steps, or windows where none is marked."""
     found = tax.matches
-    rows = _rows_of(tax, slots)
-    table_rows = found.row[rows]
-    wait, rank = tax.waits.wait_ns[rows], found.table.rank[table_rows]
-    in_step = found.table.step[table_rows] >= 0
+    rows = found.row[_rows_of(tax, slots)]
+    waited_ns = tax.waits.wait_ns[_rows_of(tax, slots)]
+    rank, in_step = found.table.rank[rows], found.table.step[rows] >= 0
     waited = whole = 0
     for position in np.unique(rank):
-        one, mine = found.ranks[position], rank == position
-        if one.step_number.size:
+        mine = rank == position
+        if found.ranks[position].step_number.size:
             mine &= in_step
-            whole += int((one.step_end_ns - one.step_start_ns).sum())
-        else:
-            whole += one.window_end_ns - one.window_start_ns
-        waited += int(wait[mine].sum())
+        waited += int(waited_ns[mine].sum())
+        whole += _steps_ns(tax, int(position))
     return waited / whole if whole else None
+
+
+def _steps_ns(tax: "Tax", position: int) -> int:
+    """How long the selected steps of a rank took on its GPU.
+
+    The host runs ahead of the GPU, so its `ProfilerStep` ranges do not say when the work
+    of a step was done: a step lasts from the last collective of the step before to the
+    last of its own (or its range, if that is longer).
+    """
+    one, table = tax.matches.ranks[position], tax.matches.table
+    if not one.step_number.size:
+        return one.window_end_ns - one.window_start_ns
+    steps = tax.steps or range(int(one.step_number.min()), int(one.step_number.max()) + 1)
+    chosen = (one.step_number >= steps.start) & (one.step_number < steps.stop)
+    if not chosen.any():
+        return 0
+    mine = table.rank == position
+    step = table.step[mine]
+    start_ns, end_ns = table.start_ns[mine], table.end_ns[mine]
+    inside = (step >= steps.start) & (step < steps.stop)
+    before = (step >= 0) & (step < steps.start)
+    first = min(int(one.step_start_ns[chosen].min()), int(start_ns[inside].min()))
+    if before.any():
+        first = int(end_ns[before].max())
+    last = int(end_ns[inside].max())
+    if not (step >= steps.stop).any():
+        last = max(last, int(one.step_end_ns[chosen].max()))
+    return max(last - first, 0)
 
 
 def _straggler(tax: "Tax", slots: I64) -> dict[str, Any]:

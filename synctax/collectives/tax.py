@@ -16,12 +16,13 @@ from synctax.collectives.pool import UNLABELLED
 from synctax.collectives.wait import Waits, busbw_factor, busbw_gb_per_s, exposed_ns, waits
 from synctax.errors import SynctaxError
 from synctax.trace.model import Note
+from synctax.trace.names import known_roles
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Tax:
     """What `measure` found. Slots and participations are those of `matches`.
 
@@ -43,6 +44,8 @@ class Tax:
         What was inferred, repaired or left out, from the files up to here.
     end_tolerance_us : float
         How far apart the ends of one collective were allowed to lie.
+    steps : range or None
+        The profiler steps that were selected.
     """
 
     matches: Matches
@@ -53,6 +56,15 @@ class Tax:
     status: np.ndarray
     notes: tuple[Note, ...]
     end_tolerance_us: float
+    steps: range | None
+
+    def __repr__(self) -> str:
+        used, shown = int(self.used.sum()), int(self.shown.sum())
+        ranks = len({rank.rank for rank in self.matches.ranks})
+        return f"<Tax: {used} of {shown} collectives count, {ranks} ranks>"
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html())
 
     @cached_property
     def busbw_gb_per_s(self) -> F64:
@@ -173,12 +185,16 @@ def measure(
     ------
     SynctaxError
         If there is no such group, operation or step, or nothing to compare.
+    TypeError, ValueError
+        If `job` is not what `load` returns, `steps` no range, or the tolerance no length
+        of time.
 
     References
     ----------
     Synchronization-tax paper, section 3.2.
     """
     read, notes = (job.ranks, job.notes) if isinstance(job, Job) else (tuple(job), ())
+    _check_call(read, steps, end_tolerance_us)
     notes += tuple(_merged([note for rank in read for note in rank.notes]))
     if end_tolerance_us is None:
         end_tolerance_us = default_end_tolerance_us(read)
@@ -192,7 +208,12 @@ def measure(
     status = found.own_status if include_head else found.status
     used = shown & (status == Status.OK)
     table = found.table
-    measured = waits(found.first, table.rank[found.row], table.duration_ns[found.row])
+    measured = waits(
+        found.first,
+        table.rank[found.row],
+        table.duration_ns[found.row],
+        resolution_ns=_resolution_ns(table.start_ns, table.duration_ns),
+    )
     exposed = exposed_ns(
         found.ranks,
         table.rank[found.row],
@@ -208,7 +229,25 @@ def measure(
         status=status,
         notes=(*found.notes, *_incomplete(found, shown), *said, *notes),
         end_tolerance_us=end_tolerance_us,
+        steps=steps,
     )
+
+
+def _check_call(
+    read: Sequence[object], steps: object, end_tolerance_us: float | None
+) -> None:
+    if not all(isinstance(rank, RankCollectives) for rank in read):
+        raise TypeError("measure wants the job that synctax.load(paths) returns, not paths")
+    if steps is not None and not isinstance(steps, range):
+        raise TypeError(f"steps must be a range such as range(3, 10), not {steps!r}")
+    if end_tolerance_us is not None and not 0 <= end_tolerance_us < float("inf"):
+        raise ValueError(f"end_tolerance_us must be 0 or more, not {end_tolerance_us}")
+
+
+def _resolution_ns(start_ns: I64, duration_ns: I64) -> int:
+    """1,000 where the trace tells whole µs, else 0: durations in ns are what they are."""
+    whole_us = (start_ns % NS_PER_US == 0).all() and (duration_ns % NS_PER_US == 0).all()
+    return NS_PER_US if whole_us else 0
 
 
 def _incomplete(found: Matches, shown: Bool) -> list[Note]:
@@ -272,7 +311,7 @@ def _groups_of(found: Matches, wanted: str) -> tuple[list[int], tuple[Note, ...]
     if hit:
         return hit, ()
     roles = {g.role for g in found.groups}
-    if roles == {UNLABELLED}:
+    if roles == {UNLABELLED} and wanted in known_roles():
         note = Note(
             "unlabelled_group",
             len(found.groups),

@@ -32,7 +32,7 @@ class Doubt(IntEnum):
 
 REASONS = {
     Doubt.STRANGER: "its ends agree with no other rank's",
-    Doubt.AMBIGUOUS: "two alignments fit it equally well",
+    Doubt.AMBIGUOUS: "it can be aligned in more than one way",
     Doubt.NEAR_LOSS: "a rank lost a collective beside it, and either place fits",
     Doubt.FAR: "it ends much further from the others than is usual",
 }

@@ -44,7 +44,7 @@ class Waits:
     n_ranks: I64
 
 
-def waits(first: I64, rank: I32, duration_ns: I64) -> Waits:
+def waits(first: I64, rank: I32, duration_ns: I64, *, resolution_ns: int = 0) -> Waits:
     """Measure each participant's wait for the last rank to arrive.
 
     Ranks leave a collective together, so its shortest kernel belongs to the last rank to
@@ -58,6 +58,9 @@ def waits(first: I64, rank: I32, duration_ns: I64) -> Waits:
         Position of each participation's rank.
     duration_ns : (p,) int64
         Kernel durations.
+    resolution_ns : int
+        Durations that differ by no more are equal: in a trace of whole µs both ends were
+        rounded.
 
     Returns
     -------
@@ -101,8 +104,8 @@ def waits(first: I64, rank: I32, duration_ns: I64) -> Waits:
     total = np.add.reduceat(duration_ns, low) if count.size else np.empty(0, np.int64)
     middle = ranked[low + (count - 1) // 2] + ranked[low + count // 2]
     second, last_but_one = np.minimum(low + 1, high), np.maximum(high - 1, low)
-    tied_low = (count == 1) | (ranked[second] == shortest)
-    tied_high = (count == 1) | (ranked[last_but_one] == longest)
+    tied_low = (count == 1) | (ranked[second] - shortest <= resolution_ns)
+    tied_high = (count == 1) | (longest - ranked[last_but_one] <= resolution_ns)
     return Waits(
         wait_ns=duration_ns - shortest[slot],
         shortest_ns=shortest,

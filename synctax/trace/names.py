@@ -293,6 +293,11 @@ def role(description: str, name: str) -> str:
     return f"pg {name}" if name else "unlabelled"
 
 
+def known_roles() -> frozenset[str]:
+    """Return the roles that names.toml knows, `tp` and the others."""
+    return frozenset(_tables().roles.values())
+
+
 @lru_cache(maxsize=1 << 12)
 def _known_role(text: str) -> str | None:
     bare = text.lower().removeprefix("mesh_").partition(":")[0]

@@ -73,6 +73,12 @@ def test_a_gate_that_is_passed_fails_with_4_and_still_prints_the_table(measure):
     assert measure(EXAMPLE, "--fail-above-us", "1e9").exit_code == 0
 
 
+def test_a_gate_with_nothing_to_judge_does_not_pass(measure):
+    result = measure(EXAMPLE / "rank0.json.gz", "--per-collective", "--fail-above-us", "1")
+    assert result.exit_code == 1
+    assert "nothing to hold against --fail-above-us" in result.stderr
+
+
 def test_a_second_run_reads_no_json(measure, tmp_path):
     folder = tmp_path / "traces"
     write(SynthJob(tp=2, fsdp=1, layers=1, steps=2), folder)

@@ -13,6 +13,7 @@ from synctax.collectives.model import Group, Op
 from tests.collectives.job import UNLABELLED, WORLD, C, lockstep, rank
 
 PAIR = Group("0", (0, 1), "tp", 2, "kernel")
+LONG = np.cumsum(np.random.default_rng(8).uniform(6_000, 9_000, 16)).tolist()
 ENDS = [1_000.0, 2_300.0, 2_900.0, 4_700.0, 5_050.0, 7_200.0, 8_010.0, 9_900.0, 11_000.0]
 
 
@@ -323,6 +324,12 @@ def test_ends_that_never_agree_leave_complete_sequences_in_order(on_cpu, status)
     assert statuses(found).count(status) >= 10
 
 
+def test_ranks_that_share_nothing_are_not_matched_by_a_few_ends_that_happen_to_agree():
+    one = rank(0, [C(e, 20) for e in ENDS[:4]], groups=[PAIR])
+    two = rank(1, [C(e + 60, 30) for e in ENDS[5:]], groups=[PAIR])
+    assert "OK" not in statuses(match([one, two]))
+
+
 def test_no_ranks_no_collectives():
     assert len(match([])) == 0
     assert len(match([rank(0, [])])) == 0
@@ -340,18 +347,21 @@ def test_the_order_in_which_ranks_are_given_changes_nothing(rows, random):
     assert taxes_us(match(shuffled)) == taxes_us(match(ranks))
 
 
+many_durations = st.lists(st.integers(1, 5_000), min_size=16, max_size=16)
+
+
 @settings(max_examples=40)
 @given(
-    st.lists(durations, min_size=2, max_size=4),
+    st.lists(many_durations, min_size=2, max_size=4),
     st.lists(st.floats(-1e7, 1e7), min_size=4, max_size=4),
 )
 def test_clocks_that_are_off_change_no_tax(rows, clocks):
     common = [WORLD]
-    plain = lockstep(ENDS[:8], rows, groups=common)
+    plain = lockstep(LONG, rows, groups=common)
     shifted = [
         rank(
             r,
-            [C(e, d) for e, d in zip(ENDS, mine, strict=False)],
+            [C(e, d) for e, d in zip(LONG, mine, strict=True)],
             groups=common,
             clock_us=round(clocks[r], 3),
             host=f"node{r}",

@@ -56,8 +56,8 @@ def test_megatron_stragglers_are_counted_as_published_with_ties_to_the_lowest_ra
     duration = found.table.duration_ns[found.row].reshape(-1, 8)
     first = np.bincount(duration.argmin(axis=1), minlength=8)
     assert first.tolist() == [32, 4, 4, 13, 2, 0, 25, 4]
-    # Ties are null in the table: no order is made up among equal durations.
-    tied = (duration == duration.min(axis=1, keepdims=True)).sum(axis=1) > 1
+    # Ties are null in the table: no order is made up of what whole µs do not tell.
+    tied = (duration - duration.min(axis=1, keepdims=True) <= 1_000).sum(axis=1) > 1
     assert int(tax.per_collective().straggler_rank.isna().sum()) == int(tied.sum())
 
 

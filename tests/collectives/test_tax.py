@@ -74,6 +74,8 @@ def test_waits_are_a_share_of_the_steps_they_lie_in():
     only = measure(ranks, steps=range(4, 5)).per_collective()
     assert set(only.step) == {4}
     assert measure(ranks).gpu_hours_waited == pytest.approx(5 * 400e-6 / 3600)
+    share = measure(ranks, steps=range(4, 5)).to_frame().wait_share_of_step[0]
+    assert share == pytest.approx(2 * 400 / (2 * (8_000 - 4_700)))
 
 
 def test_a_wait_beside_computation_is_not_exposed():
@@ -124,6 +126,65 @@ def test_a_lone_unlabelled_group_answers_any_role_and_says_so():
     tax = measure(ranks, group="tp")
     assert tax.to_frame().collectives.tolist() == [5]
     assert "unlabelled_group" in {note.reason for note in tax.notes}
+
+
+def test_an_unlabelled_group_answers_no_slip_of_the_keyboard():
+    ranks = lockstep(ENDS, [[20] * 6, [30] * 6], groups=[UNLABELLED])
+    with pytest.raises(SynctaxError, match="no group tpp; there are unlabelled"):
+        measure(ranks, group="tpp")
+
+
+def test_waits_are_set_against_the_time_the_gpu_took_not_the_host_that_runs_ahead():
+    # The host issued both steps in 2 ms; the GPU took 10 ms for each.
+    steps = [(0, 0, 1_000), (1, 1_000, 2_000)]
+    ends = [5_000.0, 10_000.0, 15_000.0, 20_000.0]
+    ranks = [
+        rank(
+            r,
+            [C(e, 1_010 - 1_000 * r, step=int(e > 10_000)) for e in ends],
+            groups=[PAIR],
+            steps=steps,
+        )
+        for r in (0, 1)
+    ]
+    whole = measure(ranks, include_head=True).to_frame().wait_share_of_step[0]
+    assert whole == pytest.approx(4 * 1_000 / (2 * 20_000))
+    second = measure(ranks, include_head=True, steps=range(1, 2)).to_frame()
+    assert second.wait_share_of_step[0] == pytest.approx(2 * 1_000 / (2 * 10_000))
+
+
+def test_whole_microseconds_a_resolution_apart_are_a_tie():
+    tied = measure(pair([10] * 6, [11] * 6)).per_collective()
+    assert tied.straggler_rank.isna().all()
+    exact = measure(pair([10.001] * 6, [11] * 6)).per_collective()
+    assert set(exact.straggler_rank) == {0}
+
+
+def test_a_kernel_without_duration_is_no_transfer():
+    tax = measure(pair([10, 10, 0, 10, 10, 10], [20] * 6))
+    assert tax.per_collective().status.tolist()[2] == "invalid"
+    assert tax.per_collective().reason[2] == "a rank's kernel has no duration"
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ({"job": ["traces/"]}, TypeError),
+        ({"job": "traces/"}, TypeError),
+        ({"job": [], "steps": 3}, TypeError),
+        ({"job": [], "end_tolerance_us": float("nan")}, ValueError),
+        ({"job": [], "end_tolerance_us": -1}, ValueError),
+    ],
+)
+def test_wrong_calls_are_told_what_is_wanted(call, error):
+    with pytest.raises(error):
+        measure(**call)
+
+
+def test_a_tax_shows_itself_in_one_line_and_as_a_table():
+    tax = measure(pair([10] * 6, [20] * 6))
+    assert repr(tax) == "<Tax: 5 of 6 collectives count, 2 ranks>"
+    assert "<table" in tax._repr_html_()
 
 
 def test_steps_that_do_not_exist_are_answered_with_those_that_do():
