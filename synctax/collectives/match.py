@@ -62,6 +62,7 @@ def match(
         _match_group(ranks, table, which, group, tolerance_ns)
         for which, group in enumerate(groups)
     ]
+    notes = (*notes, *_odd_clocks(ranks, groups, matched))
     return _assemble(ranks, table, groups, matched, notes)
 
 
@@ -171,6 +172,27 @@ def _match_group(
     return _Slots(
         rows, slot, op, identity[leader], status, reason, end_spread, start_spread, clocks
     )
+
+
+def _odd_clocks(
+    ranks: tuple[RankCollectives, ...],
+    groups: tuple[JobGroup, ...],
+    matched: list["_Slots"],
+) -> list[Note]:
+    """Say where clocks differ that are on one host: hosts or matches may be wrong."""
+    odd: dict[int, float] = {}
+    for group, part in zip(groups, matched, strict=True):
+        if not _one_host(ranks, group.members):
+            continue
+        for position, clock in part.clocks.items():
+            rank = ranks[position].rank
+            odd[rank] = max(odd.get(rank, 0.0), abs(clock.offset_ns))
+    if not odd:
+        return []
+    apart_us = max(odd.values()) / NS_PER_US
+    some = ", ".join(map(str, sorted(odd)[:8]))
+    text = f"ranks of one host with clocks up to {apart_us:,.0f} µs apart: {some}"
+    return [Note("clocks_of_one_host_differ", len(odd), text)]
 
 
 def _one_host(ranks: tuple[RankCollectives, ...], members: tuple[int, ...]) -> bool:

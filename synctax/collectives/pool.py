@@ -7,6 +7,7 @@ import numpy as np
 
 from synctax.arrays import I8, I32, I64, U64, Bool
 from synctax.collectives.model import Group, RankCollectives
+from synctax.collectives.streams import stream_numbers
 from synctax.trace.model import Note
 
 UNLABELLED = "unlabelled"
@@ -75,7 +76,8 @@ def gather(
 
     Identity of a group is its name and its ranks: sibling groups may share a name. Where
     a rank knows only the name, the one group of that name that contains the rank is
-    meant. Streams without any metadata are one group an ordinal, over all ranks.
+    meant. Streams without any metadata on which the same runs are one group, over all
+    ranks.
 
     Parameters
     ----------
@@ -90,6 +92,7 @@ def gather(
     keys: dict[tuple[str, str, tuple[int, ...] | None, int], list[tuple[int, Group]]] = {}
     local: list[list[tuple[str, str, tuple[int, ...] | None, int]]] = []
     known = _known_groups(ranks)
+    streams = stream_numbers(ranks)
     completed = 0
     for position, rank in enumerate(ranks):
         mine = []
@@ -98,7 +101,8 @@ def gather(
             if members is None and group.name:
                 members = known.get((rank.window, group.name, rank.rank))
                 completed += members is not None
-            key = (rank.window, group.name, members, group.stream)
+            stream = streams[position].get(group.stream, group.stream)
+            key = (rank.window, group.name, members, stream)
             keys.setdefault(key, []).append((position, group))
             mine.append(key)
         local.append(mine)

@@ -224,6 +224,19 @@ def test_two_unlabelled_streams_are_two_groups():
     assert [g.role for g in found.groups] == ["unlabelled stream 0", "unlabelled stream 1"]
 
 
+def test_unlabelled_streams_are_paired_by_what_runs_on_them_not_by_their_number():
+    second = replace(UNLABELLED, stream=1)
+    gathers = [C(e + 333, 9, Op.ALL_GATHER, group=1) for e in ENDS]
+    both = rank(0, [C(e, 20) for e in ENDS] + gathers, groups=[UNLABELLED, second])
+    # Rank 1 lost every all-reduce, so its all-gathers are on its first stream.
+    one = rank(1, [replace(c, group=0) for c in gathers], groups=[UNLABELLED])
+    found = match([both, one])
+    gathered = [g for g in found.groups if len(g.members) == 2]
+    assert len(gathered) == 1
+    ops = found.op[found.group == found.groups.index(gathered[0])]
+    assert set(ops) == {Op.ALL_GATHER}
+
+
 def test_a_head_without_a_name_may_be_the_all_to_all_that_others_name():
     one = rank(0, [C(e, 20, Op.ALL_TO_ALL) for e in ENDS], groups=[PAIR])
     first = C(ENDS[0], 30, Op.SEND_RECV, payload=-1, named=False)
@@ -417,3 +430,13 @@ def test_ranks_that_lost_different_ends_still_match_what_they_share(
     assert found.index[0] == 0
     whole = [i for i, n in enumerate(seen[first:]) if n == size]
     assert [i for i, s in enumerate(statuses(found)) if s == "OK"] == whole
+
+
+def test_clocks_of_one_host_that_differ_are_said():
+    ranks = [
+        rank(r, [C(e, 20 + r) for e in LONG], groups=[PAIR], clock_us=r * 5_000)
+        for r in (0, 1)
+    ]
+    note = next(n for n in match(ranks).notes if n.reason == "clocks_of_one_host_differ")
+    assert "5,000 µs apart: 1" in note.detail
+    assert not match([ranks[0], rank(1, [C(e, 21) for e in LONG], groups=[PAIR])]).notes
