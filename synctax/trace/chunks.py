@@ -13,11 +13,17 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Generic, TypeVar
 
-from synctax.trace.salvage import Repaired, quote_not_finite, repair
+from synctax.trace.salvage import (
+    MAX_REPAIR_BYTES,
+    Repaired,
+    not_finite_at,
+    quote_not_finite,
+    repair,
+)
 from synctax.trace.tally import Tally
 from synctax.trace.window import MAX_EVENT_BYTES, Undecided, Window
 
-MAX_OUTSIDE_BYTES = 32 * 1024 * 1024
+MAX_OUTSIDE_BYTES = 8 * 1024 * 1024
 """The most text outside the list (metadata) that is kept."""
 _SMALL = 2_048
 _MANY = 2_000
@@ -25,6 +31,14 @@ _LIST_CLOSED = re.compile(rb'\]\s*(?:,\s*"|\}|\Z)')
 _COMMA, _OPEN, _OPEN_LIST, _CLOSE_LIST = b",{[]"
 
 E = TypeVar("E")
+
+
+class UndecodableError(ValueError):
+    """The decoder cannot read the text; `at` is where that showed, where it is known."""
+
+    def __init__(self, message: str, at: int | None = None) -> None:
+        super().__init__(message)
+        self.at = at
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +68,8 @@ class EventList(Generic[E]):
     Parameters
     ----------
     decode : callable
-        Decodes a JSON list of events; raises ValueError for any text it cannot read.
+        Decodes a JSON list of events; raises UndecodableError for any text it cannot
+        read.
     tally : Tally
         Told of every repair and loss, with the first place of each.
     grammar : Grammar
@@ -124,7 +139,8 @@ class EventList(Generic[E]):
             self._begin()
         if self._state is _State.EVENTS:
             yield from self._events()
-            self._text.drop(self._at)
+            if not self._text.drop_space(self._at):
+                self._text.drop(self._at)
             self._at = 0
         if self._state is _State.TAIL:
             self._keep_tail()
@@ -180,14 +196,15 @@ class EventList(Generic[E]):
     def _events(self) -> Iterator[list[E]]:
         """Decode what can be decided, in lists long enough to be worth a call."""
         ready: list[E] = []
-        size = len(self._text)
+        # blocks may be longer than a chunk; what is decoded at once must not be
+        size = most = max(self._chunk_bytes, 2 * _SMALL)
         while self._state is _State.EVENTS:
             comma = self._text.boundary(self._at, self._at + size)
-            events = None if comma is None else self._region(comma)
+            events, good = (None, 0) if comma is None else self._region(comma)
             if events is not None:
-                size *= 2
-            elif comma is not None and comma - self._at > _SMALL:
-                size = max(_SMALL, (comma - self._at) // 4)
+                size = min(size * 4, most)
+            elif comma is not None and (good or comma - self._at > _SMALL):
+                size = good or max(_SMALL, (comma - self._at) // 4)
                 continue
             else:
                 try:
@@ -205,28 +222,46 @@ class EventList(Generic[E]):
         if ready:
             yield ready
 
-    def _region(self, comma: int) -> list[E] | None:
-        """Decode the events up to the comma; None if that is not possible as it stands."""
-        buf, before = self._text.buf, self._text.buf[self._at]
-        buf[self._at], buf[comma] = _OPEN_LIST, _CLOSE_LIST  # a list without a copy
-        events = self._strictly(memoryview(buf)[self._at : comma + 1], self._at)
-        buf[self._at], buf[comma] = before, _COMMA
+    def _region(self, comma: int) -> tuple[list[E] | None, int]:
+        """Decode the events up to the comma, as they stand.
+
+        Returns
+        -------
+        list or None
+            None if that is not possible.
+        int
+            Then how much of the text may be read, less than all; 0 if that is not known.
+        """
+        at, buf, before = self._at, self._text.buf, self._text.buf[self._at]
+        buf[at], buf[comma] = _OPEN_LIST, _CLOSE_LIST  # a list without a copy
+        text = memoryview(buf)[at : comma + 1]
+        events, good = None, 0
+        try:
+            events = self._decode(text)
+        except UndecodableError as error:
+            good = error.at or 0
+            if good and not_finite_at(text, good):
+                events = self._quoted(text, at)
+        buf[at], buf[comma] = before, _COMMA
         if events is not None:
             self._at = comma
-        return events
+        return events, good if good < comma - at else 0
 
-    def _strictly(self, text: bytes | memoryview, at: int) -> list[E] | None:
+    def _strictly(self, text: bytes, at: int) -> list[E] | None:
         """Decode text from place `at`; None if it is no valid JSON, `inf` aside."""
         try:
             return self._decode(text)
-        except ValueError:
-            quoted = quote_not_finite(text)
+        except UndecodableError:
+            return self._quoted(text, at)
+
+    def _quoted(self, text: bytes | memoryview, at: int) -> list[E] | None:
+        quoted = quote_not_finite(text)
         return None if quoted is None else self._repaired(quoted, at)
 
     def _repaired(self, fixed: Repaired, at: int) -> list[E] | None:
         try:
             events = self._decode(fixed.text)
-        except ValueError:
+        except UndecodableError:
             return None
         for reason, count in fixed.repairs.count.items():
             first = self._text.where(at + fixed.repairs.first[reason])
@@ -274,7 +309,8 @@ class EventList(Generic[E]):
         if start is None and not text.decided(at):
             raise Undecided
         limit = text.horizon(at) if start is None else start
-        fixed = repair(bytes(text.buf[at:limit]), self._grammar.event_key)
+        damaged = bytes(text.buf[at : min(limit, at + MAX_REPAIR_BYTES)])
+        fixed = repair(damaged, self._grammar.event_key)
         if fixed:
             after = self._after(at + fixed.end)
             events = self._repaired(replace(fixed, text=b"[" + fixed.text + b"]"), at)

@@ -63,7 +63,7 @@ class MsgspecScanner:
         Raises
         ------
         NotATraceError
-            If no list of events began in tens of megabytes.
+            If no list of events began in many megabytes.
         """
         for events in self._events.feed(block):
             self._collector.add(events)

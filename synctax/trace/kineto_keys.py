@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from synctax.arrays import ABSENT
-from synctax.trace.chunks import Grammar
+from synctax.trace.chunks import Grammar, UndecodableError
 from synctax.trace.model import EventKind
 
 NO_RAW = msgspec.Raw(b"")
@@ -128,10 +128,15 @@ def decode(text: bytes | memoryview) -> list[Event]:
 
     Raises
     ------
-    ValueError
+    UndecodableError
         If it is not valid JSON, or an event has a value of a type it never has.
     """
     try:
         return _DECODER.decode(text)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise ValueError(str(error)) from error
+        message = str(error)
+        place = _PLACE.search(message)
+        raise UndecodableError(message, int(place[1]) if place else None) from error
+
+
+_PLACE = re.compile(r"\(byte (\d+)\)")

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import orjson
 
 MAX_DEPTH = 64
+MAX_REPAIR_BYTES = 1024 * 1024
+"""An object that is longer and damaged is given up: its pieces would fill the memory."""
 
 _NOT_FINITE = rb"[+-]?(?:nan|inf|NaN|Infinity|NAN|INF|Inf)"
 _NOT_FINITE_VALUE = re.compile(rb"(:\s*)(" + _NOT_FINITE + rb")(?=\s*[,}])")
@@ -31,6 +33,15 @@ _END_IN_OBJECT = re.compile(
     + rb")"
 )
 _END_IN_ARRAY = re.compile(rb'\s*(?:\]|,\s*(?:["\[{\]\d-]|true|false|null))')
+_PLAIN_KEY = rb'"[A-Za-z0-9_ ]{1,40}"\s*+:'
+_PLAIN_MEMBERS = re.compile(
+    rb"(?:\s*+" + _PLAIN_KEY + rb'\s*+(?:"[^"\\\x00-\x1f\x7f-\xff]*+"'
+    rb"|-?(?:0|[1-9]\d*+)(?:\.\d++)?+(?:[eE][+-]?\d++)?+|true|false|null)"
+    rb"\s*+,(?=\s*+" + _KEY_FOLLOWS + rb"))++"
+)
+"""Members without any damage, each followed by another."""
+_PLAIN_KEYS = re.compile(_PLAIN_KEY)
+_PLAIN_OBJECT = re.compile(rb"\{[^{}]*+\}")
 _TO_ESCAPE = re.compile(r'\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]|\\|"|[\x00-\x1f]')
 _LONE_SURROGATE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(\\u[dD][c-fC-F][0-9a-fA-F]{2})?"
@@ -58,6 +69,11 @@ class Repairs:
         """Count a repair at an offset."""
         self.count[reason] += count
         self.first.setdefault(reason, at)
+
+
+def not_finite_at(text: bytes | memoryview, at: int) -> bool:
+    """Tell whether `inf` or `nan` stands around a place, such as where decoding failed."""
+    return _NOT_FINITE_LITERAL.search(bytes(text[max(at - 2, 0) : at + 9])) is not None
 
 
 def quote_not_finite(text: bytes | memoryview) -> Repaired | None:
@@ -135,20 +151,49 @@ class _Parser:
             self._literal(first)
 
     def _object(self, depth: int) -> None:
+        if depth and self._undamaged():
+            return
         self._open(b"{")
         keys: set[bytes] = set()
         while self._more(b"}", first=not keys):
+            self._pass_plain(keys, depth)
             if self.peek() != b'"':
                 raise _HopelessError
             key = self._string(_END_OF_KEY)
-            if depth == 0 and key in keys:  # two events run into one
-                raise _HopelessError
-            keys.add(key)
+            self._once(key, keys, depth)
             if self.peek() != b":":
                 raise _HopelessError
             self._open(b":")
             self.value(depth + 1)
         self._open(b"}")
+
+    def _undamaged(self) -> bool:
+        """Pass an object within the object that a strict decoder can read as it stands."""
+        found = _PLAIN_OBJECT.match(self.text, self.at)
+        if found is None:
+            return False
+        try:
+            orjson.loads(found[0])
+        except orjson.JSONDecodeError:
+            return False
+        self.out.append(found[0])
+        self.at = found.end()
+        return True
+
+    def _pass_plain(self, keys: set[bytes], depth: int) -> None:
+        """Pass members that need no look at their characters, up to the next that does."""
+        plain = _PLAIN_MEMBERS.match(self.text, self.at)
+        if plain is None:
+            return
+        for key in _PLAIN_KEYS.findall(plain[0]):
+            self._once(key[:-1].rstrip(), keys, depth)
+        self.out.append(plain[0])
+        self.at = plain.end()
+
+    def _once(self, key: bytes, keys: set[bytes], depth: int) -> None:
+        if depth == 0 and key in keys:  # two events run into one
+            raise _HopelessError
+        keys.add(key)
 
     def _array(self, depth: int) -> None:
         self._open(b"[")
@@ -263,7 +308,7 @@ def member(text: bytes, key: str) -> object:
     return None
 
 
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|["{}\[\],]', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\],]', re.DOTALL)
 
 
 def _value_end(text: bytes, start: int) -> int:

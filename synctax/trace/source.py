@@ -17,8 +17,9 @@ from synctax.errors import BadInputError, SynctaxError
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 READ_BYTES = 256 * 1024
-_FEED_BYTES = 16 * 1024
-"""Compressed bytes a step: a corrupt stream loses at most what one step held."""
+_SMALLEST_FEED_BYTES = 32
+_LARGE_BYTES = 1024 * 1024
+"""Plain bytes that a step should not exceed: where it does, the next ones are smaller."""
 _QUEUE_BLOCKS = 2
 
 
@@ -126,13 +127,20 @@ def _zstd_frame() -> _Decompressor:
 
 @dataclass(frozen=True, slots=True)
 class _Codec:
+    """How to decompress, and how many bytes at a time.
+
+    A corrupt stream loses at most what one step held. A step gives 32 MiB at most: gzip
+    holds up to 1,032 bytes in one, zstd up to 32,768.
+    """
+
     name: str
     magic: bytes
+    step_bytes: int
     start: Callable[[], _Decompressor]
 
 
-_GZIP = _Codec("gzip", GZIP_MAGIC, _gzip_member)
-_ZSTD = _Codec("zstd", ZSTD_MAGIC, _zstd_frame)
+_GZIP = _Codec("gzip", GZIP_MAGIC, 16 * 1024, _gzip_member)
+_ZSTD = _Codec("zstd", ZSTD_MAGIC, 1024, _zstd_frame)
 
 
 def _errors() -> tuple[type[Exception], ...]:
@@ -150,8 +158,9 @@ def _decompressed(
     damage: Damage,
 ) -> Iterator[bytes]:
     member, members, fresh, errors = codec.start(), 0, True, _errors()
-    for data in _steps(first, blocks):
-        rest = data
+    feed = _Feed(first, blocks, codec.step_bytes)
+    for data in feed:
+        rest, size = data, 0
         while rest:
             if fresh and members:
                 rest = rest.lstrip(b"\0")  # tapes and some writers pad with zeros
@@ -171,22 +180,41 @@ def _decompressed(
                 )
                 return
             fresh = False
+            size += len(plain)
             if plain:
                 yield plain
             rest = b""
             if member.eof:
                 rest = bytes(member.unused_data)
                 member, members, fresh = codec.start(), members + 1, True
+        feed.adapt(size)
     if not fresh or not members:
         damage.set(f"{codec.name}_truncated", f"the {codec.name} stream ends early")
 
 
-def _steps(first: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
-    block: bytes | None = first
-    while block is not None:
-        for at in range(0, len(block), _FEED_BYTES):
-            yield block[at : at + _FEED_BYTES]
-        block = next(blocks, None)
+class _Feed:
+    """Blocks in steps whose size follows from how much the steps before gave."""
+
+    def __init__(self, first: bytes, blocks: Iterator[bytes], step_bytes: int) -> None:
+        self._first, self._blocks = first, blocks
+        self._largest = self._step = step_bytes
+
+    def adapt(self, plain_bytes: int) -> None:
+        """Take smaller steps where one gave too much, else larger ones again."""
+        if plain_bytes > _LARGE_BYTES:
+            self._step = max(self._step // 4, _SMALLEST_FEED_BYTES)
+        else:
+            self._step = min(self._step * 2, self._largest)
+
+    def __iter__(self) -> Iterator[bytes]:
+        block: bytes | None = self._first
+        while block is not None:
+            at = 0
+            while at < len(block):
+                step = block[at : at + self._step]
+                at += len(step)
+                yield step
+            block = next(self._blocks, None)
 
 
 def read_ahead(blocks: Iterator[bytes], block_bytes: int) -> Generator[bytes, None, None]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-MAX_EVENT_BYTES = 16 * 1024 * 1024
+MAX_EVENT_BYTES = 4 * 1024 * 1024
 """What has not ended after so many bytes is no event."""
 _BOUNDARY_TRIES = 8
 """Braces looked at for a boundary, and one more for every `_BYTES_A_TRY` bytes."""
@@ -13,7 +13,22 @@ _MAX_DEPTH = 1_000
 _MARGIN = 256
 """The beginning of an event, with its white space, is shorter than this."""
 
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|["{}\[\]]', re.DOTALL)
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'  # possessive: long texts must not fill the stack
+_TOKEN = re.compile(_STRING + rb'|["{}\[\]]', re.DOTALL)
+
+
+def _whole_object(depth: int) -> bytes:
+    """Build a pattern of an object whose brackets match and nest no deeper."""
+    rest = rb'[^"{}\[\]]*+'
+    body = rest + rb"(?:" + _STRING + rest + rb")*+"
+    for _ in range(depth):
+        nested = rb"|\{" + body + rb"\}|\[" + body + rb"\]"
+        body = rest + rb"(?:(?:" + _STRING + nested + rb")" + rest + rb")*+"
+    return rb"\{" + body + rb"\}"
+
+
+_SHALLOW = re.compile(_whole_object(3), re.DOTALL)
+"""What nearly every event is; found at once rather than token by token."""
 _NOT_SPACE = re.compile(rb"\S")
 _LIST_END = re.compile(rb'\}\s*(\])\s*(?:,\s*"[^"\\]{1,80}"\s*:|\}?\s*\Z)')
 _OPENS = {ord("}"): ord("{"), ord("]"): ord("[")}
@@ -59,6 +74,19 @@ class Window:
         self._searched = max(0, self._searched[0] - count), self._searched[1] - count
         if self._candidate is not None:
             self._candidate -= count
+
+    def drop_space(self, at: int) -> bool:
+        """Forget white space between the byte at `at` and the end, if that is all there is.
+
+        The byte then stands at the very end, in place of the last of the white space.
+        """
+        if at < 0 or len(self) - at <= _MARGIN or self.solid(at + 1) < len(self):
+            return False
+        mark, last = self.buf[at], self.buf[-1]
+        self.drop(len(self) - 1)
+        self._lines += last == ord(_NEWLINE)
+        self.buf[0] = mark
+        return True
 
     def where(self, at: int) -> Callable[[], str]:
         """Name a place in the file: its line, from 1, and byte, from 0."""
@@ -165,6 +193,8 @@ class Window:
 
     def _scan(self, at: int, limit: int, stack: list[int]) -> int | None:
         """Follow brackets from `at`; 0 for damage, None if the limit comes first."""
+        if not stack and (whole := _SHALLOW.match(self.buf, at, limit)):
+            return whole.end()
         for token in _TOKEN.finditer(self.buf, at, limit):
             mark = self.buf[token.start()]
             if mark == _QUOTE:

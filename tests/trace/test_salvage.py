@@ -2,6 +2,7 @@
 
 import json
 import re
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -391,3 +392,99 @@ def test_text_after_the_events_is_kept_up_to_a_limit(monkeypatch):
     result = scan(trace(*STORY, after={"traceName": "x" * 5_000}), 100)
     assert len(result.events) == len(STORY)
     assert set(reasons(result)) == {"metadata_damaged", "metadata_too_long"}
+
+
+@given(st.data())
+@settings(max_examples=50, deadline=None)
+def test_much_white_space_between_events_changes_no_event_and_no_place(draw):
+    at = draw.draw(st.sampled_from([m.end() for m in re.finditer(b"[{},]\n", BROKEN)]))
+    blank = draw.draw(st.sampled_from([b" ", b"\n", b" \n", b"\r\n\t "]))
+    data = BROKEN[:at] + blank * draw.draw(st.integers(1, 3_000)) + BROKEN[at:]
+    result = scan(data, draw.draw(st.integers(1, 900)))
+    assert difference(scan(data), result) == ""
+    assert listed(result) == listed(scan(BROKEN))
+    place = data.index(b'"x"y')
+    line = data[:place].count(b"\n") + 1
+    assert result.notes[0].where == f"line {line:,}, byte {place:,}"
+
+
+BROKEN = trace(*STORY, cpu_op("NAME", 60, 4), rank=None).replace(b"NAME", b'x"y"')
+
+
+def peak_bytes(data, block_bytes=1 << 20):
+    scanner = MsgspecScanner("rank0.json")
+    tracemalloc.start()
+    for at in range(0, len(data), block_bytes):
+        scanner.feed(data[at : at + block_bytes])
+    scanner.finish(Damage())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+MIB = 2**20
+LIST = b'{"traceEvents": ['
+
+
+@pytest.mark.parametrize(
+    ("what", "data"),
+    [
+        ("backslashes", LIST + b'{"ph": "X", "name": "' + b"\\" * 12 * MIB),
+        ("one long list", LIST + b'{"ph": "X", "x": [' + b"123456," * MIB),
+        ("one long name", LIST + b'{"ph": "X", "name": "' + b"a" * 12 * MIB + b'"}]}'),
+        ("blanks", LIST + b" " * 12 * MIB + b"]}"),
+        ("empty objects", LIST + b"{}," * (2 * MIB) + b"{}]}"),
+    ],
+)
+@pytest.mark.parametrize("block_bytes", [MIB, 16 * MIB])
+def test_memory_is_bounded_by_the_block_whatever_the_text(what, data, block_bytes):
+    # before: backslashes took 20 bytes each, and a block of empty objects 100 each
+    assert peak_bytes(data, block_bytes) < 60 * MIB + 3 * block_bytes, what
+
+
+def test_a_damaged_object_is_repaired_only_up_to_a_length(monkeypatch):
+    data = trace(cpu_op("first", 1, 2), cpu_op('x"y" ' + "z" * 500, 3, 4))
+    data = data.replace(b'\\"', b'"')
+    assert names(scan(data)) == ["first", 'x"y" ' + "z" * 500]
+    monkeypatch.setattr("synctax.trace.chunks.MAX_REPAIR_BYTES", 400)
+    assert names(scan(data)) == ["first"]
+    assert reasons(scan(data))["unreadable_event"] == 1
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**9), 10**9)
+    | st.text("ab \\é", max_size=4),
+    lambda parts: (
+        st.lists(parts, max_size=3)
+        | st.dictionaries(st.text("kl m", min_size=1, max_size=3), parts, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text("abc_ ", min_size=1, max_size=4), json_values, max_size=6))
+@settings(max_examples=50, deadline=None)
+def test_repairing_what_is_not_damaged_changes_nothing(value):
+    text = json.dumps(value).encode()
+    fixed = repair(text + b", {", KEY)
+    assert fixed is not None
+    assert (json.loads(fixed.text), fixed.end) == (value, len(text))
+    assert not fixed.repairs.count
+
+
+def test_a_key_repeated_among_undamaged_members_makes_two_events_of_one():
+    text = b'{"ph": "X", "ph": "X", "name": "a"b", "pid": 1}'
+    assert repair(text, KEY) is None
+
+
+@pytest.mark.parametrize("every", [1, 2, 10])
+@pytest.mark.parametrize("damage", [b'a"b"', b"caf\xe9", b"a\nb"])
+def test_damage_in_many_events_costs_none_of_them(every, damage):
+    events = [cpu_op(f"op{i}" if i % every else f"NAME{i}", i, 1) for i in range(400)]
+    data = trace(*events, indent=None).replace(b"NAME", damage)
+    result = scan(data, 5_000)
+    assert len(result.events) == 400
+    assert sum(reasons(result).values()) in (400 // every, 800 // every)
+    assert difference(result, scan(data, 100)) == ""

@@ -187,3 +187,14 @@ def test_a_reader_that_stops_early_stops_the_thread():
     next(ahead)
     ahead.close()
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_what_unpacks_to_very_much_comes_in_blocks_of_bounded_size(pack):
+    size = 256 * 2**20
+    damage = Damage()
+    packed = pack(b"[" + bytes(size) + b"]")
+    blocks = [len(block) for block in plain_blocks(io.BytesIO(packed), damage)]
+    assert (sum(blocks), damage.reason) == (size + 2, "")
+    assert max(blocks) <= 32 * 2**20
+    assert sorted(blocks)[len(blocks) // 2] <= 4 * 2**20
