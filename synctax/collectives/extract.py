@@ -29,9 +29,9 @@ def extract(trace: RankTrace) -> RankCollectives:
     Returns
     -------
     RankCollectives
-        In order of start. `rank`, `host` and `gpu` as far as the trace itself knows them.
-        What was inferred, excluded or is unknown is counted in `notes`, after the notes
-        of reading.
+        In order of start. `rank` and `host` as far as the trace itself knows them; `gpu`
+        and `window` are empty until the file is placed beside the others. What was
+        inferred, excluded or is unknown is counted in `notes`, after the notes of reading.
 
     Notes
     -----
@@ -64,7 +64,7 @@ def extract(trace: RankTrace) -> RankCollectives:
         path=trace.path,
         rank=ABSENT if meta.rank is None else meta.rank,
         host=meta.host or "",
-        gpu=_gpu(trace, found),
+        gpu="",
         window="",
         start_ns=start,
         duration_ns=duration,
@@ -138,17 +138,6 @@ def _window(trace: RankTrace) -> tuple[int, int]:
     if not len(events):
         return 0, 0
     return int(events.start_ns.min()), int((events.start_ns + events.duration_ns).max())
-
-
-def _gpu(trace: RankTrace, found: Catalog) -> str:
-    """Name the GPU that most communication (else compute) ran on."""
-    rows = found.kernels if found.kernels.size else found.compute
-    used, count = np.unique(trace.events.device[rows], return_counts=True)
-    if not used.size:
-        return ""
-    device = int(used[count.argmax()])
-    model = {known.id: known.name for known in trace.meta.devices}.get(device, "")
-    return f"{device} ({model})" if model else str(device)
 
 
 def _notes(does: Operations, payload_bytes: I64, found: Catalog) -> tuple[Note, ...]:

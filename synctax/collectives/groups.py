@@ -10,7 +10,7 @@ or a peer, as the operation has it.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from synctax.collectives.model import Group
+from synctax.collectives.model import UNLABELLED, Group, Origin
 from synctax.trace import names
 from synctax.trace.model import GroupConfig, TraceMeta
 from synctax.trace.numbers import MAX_RANK, bounded
@@ -93,16 +93,16 @@ def resolve(facts: GroupFacts, meta: TraceMeta) -> Group:
 
 def _ranks(
     facts: GroupFacts, visible: VisibleRanks, declared: tuple[GroupConfig, ...]
-) -> tuple[tuple[int, ...] | None, str]:
+) -> tuple[tuple[int, ...] | None, Origin]:
     # A list shorter than the group was cut without a mark.
     if visible.complete and len(visible.ranks) >= facts.size:
-        return tuple(sorted(visible.ranks)), "kernel"
+        return tuple(sorted(visible.ranks)), Origin.KERNEL
     full = {config.ranks for config in declared if config.ranks is not None}
     if len(full) == 1:
         (ranks,) = full
-        return tuple(sorted(ranks)), "pg_config"
+        return tuple(sorted(ranks)), Origin.PG_CONFIG
     strided = _strided(facts, visible)
-    return (strided, "stride") if strided is not None else (None, "kernel")
+    return (strided, Origin.STRIDE) if strided is not None else (None, Origin.KERNEL)
 
 
 def _declared(
@@ -150,7 +150,12 @@ def _agreed_size(declared: Iterable[GroupConfig]) -> int | None:
 def unlabelled(ordinal: int) -> Group:
     """Build the group that stands for a stream without any metadata."""
     return Group(
-        name="", ranks=None, role="unlabelled", size=None, origin="inferred", stream=ordinal
+        name="",
+        ranks=None,
+        role=UNLABELLED,
+        size=None,
+        origin=Origin.INFERRED,
+        stream=ordinal,
     )
 
 
@@ -172,5 +177,5 @@ def from_config(config: GroupConfig) -> Group:
         ranks=ranks,
         role=names.role(config.description, config.name),
         size=config.size if config.size is not None else (len(ranks) if ranks else None),
-        origin="pg_config",
+        origin=Origin.PG_CONFIG,
     )

@@ -11,7 +11,7 @@ from typing import Protocol
 from synctax.collectives.extract import extract
 from synctax.collectives.model import RankCollectives
 from synctax.errors import BadInputError, SynctaxError
-from synctax.trace.assign import Assignment, Placement, assign
+from synctax.trace.assign import Assignment, FileStatus, Placement, assign
 from synctax.trace.discover import Discovery, Skipped, Targets, discover, natural_key
 from synctax.trace.facts import FileFacts, facts
 from synctax.trace.kineto import read_rank
@@ -41,9 +41,7 @@ class FileRow:
     rank : int or None
     rank_source, host, host_source, gpu, window
         As in `synctax.trace.assign.Placement`.
-    status : str
-        `used`, `copy`, `no rank`, `clash`, `unreadable`, `empty` (no events) or
-        `not selected`.
+    status : FileStatus
     reason : str
         Why it is not used; empty for `used`.
     facts : FileFacts or None
@@ -60,7 +58,7 @@ class FileRow:
     host_source: str
     gpu: str
     window: str
-    status: str
+    status: FileStatus
     reason: str
     facts: FileFacts | None
     collectives: RankCollectives | None
@@ -99,7 +97,7 @@ class Job:
     @property
     def facts(self) -> tuple[FileFacts, ...]:
         """Facts of the files in use."""
-        return tuple(f.facts for f in self.files if f.status == "used" and f.facts)
+        return tuple(f.facts for f in self.files if f.status is FileStatus.USED and f.facts)
 
 
 def load(
@@ -256,7 +254,7 @@ def _rows(
                     host_source="manifest" if file.host_given else "",
                     gpu="",
                     window="",
-                    status="unreadable",
+                    status=FileStatus.UNREADABLE,
                     reason=str(broken[file.path]),
                     facts=None,
                     collectives=None,
@@ -278,11 +276,11 @@ def _row(
     fact, collectives = both
     status, reason = place.status, _REASONS.get(place.status, "")
     if not fact.events:
-        status, reason = "empty", "the trace holds no event: only metadata"
-    elif status == "no rank" and n_files == 1:
-        status, reason = "used", ""
-    elif status == "used" and ranks is not None and place.rank not in ranks:
-        status, reason = "not selected", "its rank was not asked for"
+        status, reason = FileStatus.EMPTY, "the trace holds no event: only metadata"
+    elif status is FileStatus.NO_RANK and n_files == 1:
+        status, reason = FileStatus.USED, ""
+    elif status is FileStatus.USED and ranks is not None and place.rank not in ranks:
+        status, reason = FileStatus.NOT_SELECTED, "its rank was not asked for"
     return FileRow(
         path=place.path,
         size_bytes=size_bytes,
@@ -306,15 +304,19 @@ def _row(
 
 
 _REASONS = {
-    "copy": "holds the same trace as another file",
-    "no rank": "neither content nor name tells its rank",
-    "clash": "another file claims the same rank",
+    FileStatus.COPY: "holds the same trace as another file",
+    FileStatus.NO_RANK: "neither content nor name tells its rank",
+    FileStatus.CLASH: "another file claims the same rank",
 }
 
 
 def _in_use(rows: Sequence[FileRow]) -> tuple[RankCollectives, ...]:
     # A rank without collectives has length 0, and is a rank all the same.
-    used = [r.collectives for r in rows if r.status == "used" and r.collectives is not None]
+    used = [
+        r.collectives
+        for r in rows
+        if r.status is FileStatus.USED and r.collectives is not None
+    ]
     return tuple(sorted(used, key=lambda c: (natural_key(c.window), c.rank, c.path)))
 
 
@@ -323,11 +325,11 @@ def _load_notes(rows: Sequence[FileRow], skipped: Sequence[Skipped]) -> list[Not
     lost = [f"{one.path} {one.reason}" for one in skipped if not one.companion]
     if lost:
         notes.append(Note(NOT_A_TRACE, len(lost), f"left out: {name_some(lost)}"))
-    broken = [row for row in rows if row.status == "unreadable"]
+    broken = [row for row in rows if row.status is FileStatus.UNREADABLE]
     if broken:
         told = name_some(row.reason for row in broken)
         notes.append(Note("file_unreadable", len(broken), f"left out: {told}"))
-    empty = [row.path for row in rows if row.status == "empty"]
+    empty = [row.path for row in rows if row.status is FileStatus.EMPTY]
     if empty:
         notes.append(
             Note("file_empty", len(empty), f"left out, with no event: {name_some(empty)}")
@@ -335,7 +337,7 @@ def _load_notes(rows: Sequence[FileRow], skipped: Sequence[Skipped]) -> list[Not
     cut = [
         row.path
         for row in rows
-        if row.status == "used" and row.facts and row.facts.truncated
+        if row.status is FileStatus.USED and row.facts and row.facts.truncated
     ]
     if cut:
         notes.append(
@@ -351,12 +353,12 @@ def _load_notes(rows: Sequence[FileRow], skipped: Sequence[Skipped]) -> list[Not
 
 def _empty_problem(rows: Sequence[FileRow], ranks: Collection[int] | None) -> list[Problem]:
     statuses = {row.status for row in rows}
-    if statuses & {"used", "clash"} or statuses == {"no rank"}:
+    if statuses & {FileStatus.USED, FileStatus.CLASH} or statuses == {FileStatus.NO_RANK}:
         return []
-    if ranks is not None and "not selected" in statuses:
+    if ranks is not None and FileStatus.NOT_SELECTED in statuses:
         there = rank_text(row.rank for row in rows if row.rank is not None)
         message = f"no trace is of rank {rank_text(ranks)}; there are the ranks {there}"
-    elif statuses == {"empty"}:
+    elif statuses == {FileStatus.EMPTY}:
         message = (
             f"no trace holds an event, only metadata: {name_some(r.path for r in rows)}; "
             "the profiler was probably never active: check its schedule, and that it is "

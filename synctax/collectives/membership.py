@@ -8,7 +8,7 @@ from synctax.arrays import ABSENT, I32, I64
 from synctax.collectives import groups
 from synctax.collectives.distinct import distinct_rows
 from synctax.collectives.groups import GroupFacts
-from synctax.collectives.model import Group
+from synctax.collectives.model import Group, Origin
 from synctax.collectives.sources import Described, Sources, op_code
 from synctax.trace import names
 from synctax.trace.model import Note, RankTrace, TraceMeta
@@ -148,7 +148,9 @@ def _spread(group: I64, where: I64) -> None:
 
 
 def _ranks_unknown(group: I64, known: list[Group]) -> tuple[Note, ...]:
-    unknown = [i for i, g in enumerate(known) if g.ranks is None and g.origin != "inferred"]
+    unknown = [
+        i for i, g in enumerate(known) if g.ranks is None and g.origin != Origin.INFERRED
+    ]
     shown = ", ".join(sorted({known[i].role for i in unknown}))
     count = int(np.isin(group, unknown).sum())
     return _note("group_ranks_unknown", count, f"no full list of ranks for {shown}")

@@ -5,9 +5,10 @@ from the process (or machine) that read the file.
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 from synctax.arrays import I8, I32, I64, U64, Bool
+from synctax.trace import names
 from synctax.trace.model import Note
 
 
@@ -36,6 +37,23 @@ SYMMETRIC = frozenset(
     {Op.ALL_REDUCE, Op.ALL_GATHER, Op.REDUCE_SCATTER, Op.ALL_TO_ALL, Op.BARRIER}
 )
 """Operations that no rank leaves before every rank has entered and sent its part."""
+
+
+UNLABELLED = names.UNLABELLED
+"""Role of a group that stands for a stream without metadata, as others of no name."""
+
+
+class Origin(StrEnum):
+    """How the ranks of a group are known; the values are what users see."""
+
+    KERNEL = "kernel"
+    """From the metadata of its collectives."""
+    PG_CONFIG = "pg_config"
+    """From the groups that the trace declares."""
+    STRIDE = "stride"
+    """From the first rank and the stride."""
+    INFERRED = "inferred"
+    """From the stream: there is no metadata."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from synctax.collectives.overview import GroupRow, Overview, Verdict
 from synctax.report.output import Result, note_text
 from synctax.report.tables import ABSENT, Field, number, size_bytes, table, time_us
 from synctax.schema import INSPECT_FILES, INSPECT_GROUPS
+from synctax.trace.assign import FileStatus
 from synctax.trace.model import Note
 from synctax.trace.oddities import name_some, rank_text
 
@@ -92,7 +93,7 @@ def _file_row(file: FileRow) -> Row:
     row: Row = dict.fromkeys(INSPECT_FILES.names)
     row |= {
         "file": file.path,
-        "status": file.status,
+        "status": file.status.value,
         "reason": file.reason or None,
         "rank": file.rank,
         "rank_source": file.rank_source or None,
@@ -142,7 +143,7 @@ def _files(job: Job, folder: str, *, every_file: bool) -> "list[RenderableType]"
         *_details(shown, _same(rows)),
         Field("comm kernels", [_cell(row["comm_kernels"]) for row in shown], rank=1),
     ]
-    if any(row["status"] != "used" or row["truncated"] for row in rows):
+    if any(row["status"] != FileStatus.USED or row["truncated"] for row in rows):
         fields.append(Field("status", [_status(row) for row in shown], right=False))
     same = ", ".join(f"{title} {cell}" for title, cell in _same(rows).items())
     return [
@@ -230,7 +231,7 @@ def _few(rows: list[Row]) -> tuple[list[Row], int]:
     """Keep every odd file, and the first of those that are alike."""
     if len(rows) <= MANY_FILES:
         return rows, 0
-    alike = [r["file"] for r in rows if r["status"] == "used" and not r["repairs"]]
+    alike = [r["file"] for r in rows if r["status"] == FileStatus.USED and not r["repairs"]]
     hidden = set(alike[SHOWN_ALIKE:])
     return [row for row in rows if row["file"] not in hidden], len(hidden)
 

@@ -7,6 +7,7 @@ a guess.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from synctax.trace.discover import TraceFile
 from synctax.trace.facts import FileFacts
@@ -19,6 +20,22 @@ from synctax.trace.windows import (
     split_windows,
     without_copies,
 )
+
+
+class FileStatus(StrEnum):
+    """What becomes of a file; the values are what users see."""
+
+    USED = "used"
+    COPY = "copy"
+    """It holds the same trace as another file."""
+    NO_RANK = "no rank"
+    CLASH = "clash"
+    """Another file claims the same rank."""
+    UNREADABLE = "unreadable"
+    EMPTY = "empty"
+    """The trace holds no event."""
+    NOT_SELECTED = "not selected"
+    """Its rank was not asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +55,8 @@ class Placement:
         `manifest`, `content`, `name` or empty.
     window : str
         Empty where there is one window.
-    status : str
-        `used`, `copy` (holds the same trace as another file), `no rank` or `clash`.
+    status : FileStatus
+        `used`, `copy`, `no rank` or `clash`.
     """
 
     path: str
@@ -49,7 +66,7 @@ class Placement:
     host_source: str
     gpu: str
     window: str
-    status: str
+    status: FileStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +114,11 @@ def assign(files: Sequence[TraceFile], facts: Sequence[FileFacts]) -> Assignment
     for file, fact in zip(files, facts, strict=True):
         claim, window = placed.get(file.path, (claimed.get(file.path), ""))
         host, host_source = _host(file, fact)
-        status = "clash" if file.path in clashes else "used" if claim else "no rank"
+        status = FileStatus.USED if claim else FileStatus.NO_RANK
+        if file.path in copies:
+            status = FileStatus.COPY
+        elif file.path in clashes:
+            status = FileStatus.CLASH
         placements.append(
             Placement(
                 path=file.path,
@@ -107,7 +128,7 @@ def assign(files: Sequence[TraceFile], facts: Sequence[FileFacts]) -> Assignment
                 host_source=host_source,
                 gpu=gpu_text(fact),
                 window=window,
-                status="copy" if file.path in copies else status,
+                status=status,
             )
         )
     return Assignment(tuple(placements), tuple(notes), tuple(problems), _world_size(facts))

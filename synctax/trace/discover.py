@@ -15,6 +15,7 @@ from pathlib import Path, PurePath
 
 from synctax.errors import BadInputError
 from synctax.trace.filenames import bare_ranks, read_name
+from synctax.trace.folders import walk
 from synctax.trace.sniff import Format, sniff
 
 MANIFEST_COLUMNS = ("file", "rank", "host")
@@ -28,6 +29,7 @@ _COMPANIONS = (
     Format.EXECUTION_TRACE,
     Format.STACKS,
     Format.MEMORY_SNAPSHOT,
+    Format.SYNTH_TRUTH,
     Format.OTHER_JSON,
     Format.TEXT,
 )
@@ -83,6 +85,10 @@ class Skipped:
     companion: bool = False
 
 
+_PASSED_OVER = Skipped("", "holds the answers to a made-up job")
+"""Stands for a file that nobody needs to hear of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Discovery:
     """What was found: traces, files left out, and how many files were never candidates."""
@@ -121,8 +127,10 @@ Targets = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 def discover(targets: Targets, *, manifest: str | None = None) -> Discovery:
     """Find the trace files of folders, files, patterns, URLs and a manifest.
 
-    Folders are searched with all their subfolders, hidden ones excepted. A file that is
-    reached twice counts once. The result depends on neither the order of the targets
+    Folders are searched with all their subfolders, hidden ones excepted; a link to a folder
+    is followed, unless it leads to one above or to one that is searched already. A file
+    that is reached twice counts once. What `synth` writes beside its traces is passed over
+    unless it is named. The result depends on neither the order of the targets
     nor that of the file system.
 
     Parameters
@@ -161,10 +169,10 @@ def discover(targets: Targets, *, manifest: str | None = None) -> Discovery:
     skipped: list[Skipped] = []
     for one in _once(found):
         reason = _why_not(one)
-        if reason:
-            skipped.append(reason)
-        else:
+        if reason is None:
             files.append(_trace_file(one))
+        elif reason is not _PASSED_OVER:
+            skipped.append(reason)
     if not files:
         raise BadInputError(_nothing_found(paths, skipped, ignored))
     return Discovery(tuple(_with_bare_ranks(files)), tuple(skipped), ignored)
@@ -174,7 +182,8 @@ def _expand(target: str) -> Iterator[_Found]:
     if _URL.match(target):
         yield from _expand_url(target)
     elif Path(target).is_dir():
-        yield from _walk(target)
+        for path in walk(target):
+            yield from _in_folder(path)
     elif Path(target).exists():
         yield _Found(os.path.normpath(target), _size(target), named=True)
     elif glob.has_magic(target):
@@ -189,24 +198,12 @@ def _expand(target: str) -> Iterator[_Found]:
         raise BadInputError(f"{target} does not exist; give a folder, files or a pattern")
 
 
-def _walk(folder: str) -> Iterator[_Found]:
-    def refuse(error: OSError) -> None:
-        raise BadInputError(
-            f"{error.filename} cannot be read ({error.strerror}); "
-            "check its permissions, or give only folders that can be read"
-        )
-
-    for root, folders, names in os.walk(folder, onerror=refuse):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in names:
-            path = Path(root, name)
-            if name.startswith("."):
-                continue
-            if path.is_file():
-                yield _Found(os.path.normpath(path), _size(str(path)), named=False)
-            elif path.is_symlink() and not path.exists():
-                # Left to fail in reading: a rank that is missing is worth a word.
-                yield _Found(os.path.normpath(path), 0, named=False)
+def _in_folder(path: Path) -> Iterator[_Found]:
+    if path.is_file():
+        yield _Found(os.path.normpath(path), _size(str(path)), named=False)
+    elif path.is_symlink() and not path.exists():
+        # Left to fail in reading: a rank that is missing is worth a word.
+        yield _Found(os.path.normpath(path), 0, named=False)
 
 
 def _expand_url(target: str) -> Iterator[_Found]:
@@ -326,6 +323,8 @@ def _why_not(found: _Found) -> Skipped | None:
         return None  # reading it will fail too, and be told as a trace that is broken
     if kind.is_trace or kind.format is Format.EMPTY:
         return None
+    if kind.format is Format.SYNTH_TRUTH and not found.named:
+        return _PASSED_OVER
     reason, _, remedy = kind.sentence.removeprefix("it ").partition(": ")
     return Skipped(found.path, reason, remedy, companion=kind.format in _COMPANIONS)
 

@@ -168,7 +168,8 @@ def read_rank(
     """
     name = os.fspath(path)
     require_trace(name)
-    scanner, damage = MsgspecScanner(name, chunk_bytes), Damage()
+    scanner: Scanner = MsgspecScanner(name, chunk_bytes)
+    damage = Damage()
     with open_file(name) as file:
         blocks = read_ahead(plain_blocks(file, damage, on_bytes), chunk_bytes)
         with closing(blocks):

@@ -17,6 +17,8 @@ import numpy.typing as npt
 from synctax.arrays import I32
 
 COMMUNICATION = "communication"
+UNLABELLED = "unlabelled"
+"""Role of a group of which nothing is known."""
 
 _T = TypeVar("_T", bound=np.generic)
 
@@ -290,7 +292,7 @@ def role(description: str, name: str) -> str:
             return known
     if description.lower() not in _tables().unnamed:
         return description
-    return f"pg {name}" if name else "unlabelled"
+    return f"pg {name}" if name else UNLABELLED
 
 
 def known_roles() -> frozenset[str]:

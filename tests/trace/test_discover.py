@@ -69,6 +69,49 @@ def test_a_file_reached_by_folder_pattern_link_and_name_counts_once(tmp_path):
     assert len(found.files) == 1
 
 
+def test_a_rank_behind_a_link_to_a_folder_is_found(tmp_path):
+    write(tmp_path / "disk" / "deep" / "rank1.json")
+    write(tmp_path / "disk" / "rank2.json")
+    write(tmp_path / "run" / "rank0.json")
+    (tmp_path / "run" / "node1").symlink_to(tmp_path / "disk")
+    found = discover([str(tmp_path / "run")])
+    assert [(Path(f.path).parent.name, f.rank_from_name) for f in found.files] == [
+        ("deep", 1),
+        ("node1", 2),
+        ("run", 0),
+    ]
+
+
+def test_a_folder_that_is_inside_keeps_its_own_name_beside_a_link_to_it(tmp_path):
+    write(tmp_path / "iteration_9" / "rank0.json")
+    (tmp_path / "current").symlink_to(tmp_path / "iteration_9")
+    (file,) = discover([str(tmp_path)]).files
+    assert file.window == "iteration_9"
+
+
+def test_links_in_a_circle_end(tmp_path):
+    write(tmp_path / "a" / "run" / "rank0.json")
+    write(tmp_path / "b" / "rank1.json")
+    run = tmp_path / "a" / "run"
+    (run / "up").symlink_to(tmp_path)
+    (run / "here").symlink_to(run)
+    (run / "b").symlink_to(tmp_path / "b")
+    (run / "b2").symlink_to(tmp_path / "b")
+    (tmp_path / "b" / "back").symlink_to(run)
+    (tmp_path / "b" / ".hidden").symlink_to(run)
+    found = discover([str(run)])
+    assert names(found, run) == ["b/rank1.json", "rank0.json"]
+
+
+def test_what_synth_writes_beside_its_traces_is_passed_over_unless_it_is_named(tmp_path):
+    write(tmp_path / "rank0.json")
+    truth = write(tmp_path / "truth.json", '{"schema": "synctax.synth-truth/1"}')
+    found = discover([str(tmp_path)])
+    assert (len(found.files), found.skipped, found.ignored) == (1, (), 0)
+    (skipped,) = discover([str(tmp_path / "rank0.json"), str(truth)]).skipped
+    assert "true waits" in skipped.reason
+
+
 def test_a_link_to_nothing_is_kept_so_that_reading_can_complain(tmp_path):
     write(tmp_path / "rank0.json")
     (tmp_path / "rank1.json").symlink_to(tmp_path / "gone.json")
@@ -327,3 +370,17 @@ def test_urls_of_folders_patterns_and_files_are_searched():
     assert len(discover(["memory://run/rank0.json"]).files) == 1
     with pytest.raises(BadInputError, match="cannot be read"):
         discover(["memory://run/rank7.json"])
+
+
+def test_a_folder_that_vanishes_or_is_locked_is_named(tmp_path, monkeypatch):
+    write(tmp_path / "gone" / "rank0.json")
+    stat = Path.stat
+
+    def refuse(path, **options):
+        if path.name == "gone" and options.get("follow_symlinks", True):
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(BadInputError, match=r"gone cannot be read \(Permission denied\)"):
+        discover([str(tmp_path)])

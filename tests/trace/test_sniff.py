@@ -39,6 +39,8 @@ def sniffed(tmp_path, data, name="file"):
         (b"train;forward;linear 120\ntrain;backward 80\n", Format.STACKS),
         (b'{"segments": [], "device_traces": []}', Format.MEMORY_SNAPSHOT),
         (pickle.dumps({"segments": []}), Format.BINARY),
+        (b'{"schema": "synctax.synth-truth/1",\n"parameters"', Format.SYNTH_TRUTH),
+        (b'{"loss": "synctax.synth-truth/1"}', Format.OTHER_JSON),
         (b'{"loss": 0.1}', Format.OTHER_JSON),
         (b"[1, 2, 3]", Format.OTHER_JSON),
         (b"step 1 loss 0.1\n", Format.TEXT),
