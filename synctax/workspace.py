@@ -30,6 +30,8 @@ _PROBE_BYTES: Final = 1 << 20
 """A full disk still takes an empty file, so something is written to find out."""
 
 _RECORD_VERSION: Final = 1
+_RECORD_START: Final = b'{\n "version": '
+_IGNORE: Final = b"*\n"
 _NAME_DIGITS: Final = 32
 
 
@@ -92,7 +94,13 @@ class Workspace:
         """Create the directory; the note says why nothing can be kept there, if so.
 
         Call it once before workers do, so that the user hears of it once.
+
+        Raises
+        ------
+        SynctaxError
+            If it is a file, or a directory that holds what synctax has not made.
         """
+        self._check()
         try:
             self._create()
             store.write_atomically(self.directory / "probe", bytes(_PROBE_BYTES))
@@ -233,14 +241,48 @@ class Workspace:
         return self.directory / "columns"
 
     @property
+    def _ignore(self) -> Path:
+        return self.directory / ".gitignore"
+
+    @property
     def _record(self) -> Path:
         return self.directory / "last_measure.json"
 
+    def _check(self) -> None:
+        """Refuse what is not ours: it would be mixed with columns, and hidden from git."""
+        advice = "give --workspace DIR for another place, or --no-cache for none"
+        if self.directory.is_file():
+            raise SynctaxError(
+                f"{self.directory} is a file, a workspace is a directory; {advice}"
+            )
+        if self.directory.is_dir() and not self._is_ours():
+            raise SynctaxError(
+                f"{self.directory} is not empty and holds what synctax did not make; "
+                f"{advice}"
+            )
+
+    def _is_ours(self) -> bool:
+        """Whether the directory is empty, or has the marks of a workspace.
+
+        Another process may have begun to make it, so there may be only some of them.
+        """
+        try:
+            names = {path.name for path in self.directory.iterdir()}
+        except OSError:  # `prepare` says that nothing can be kept there
+            return True
+        ignores = _starts_with(self._ignore, _IGNORE)
+        if ignores and self._columns.is_dir():
+            return True
+        ours = {self._columns.name, "probe"} | ({self._ignore.name} if ignores else set())
+        if _starts_with(self._record, _RECORD_START):
+            ours.add(self._record.name)
+        others = names - ours
+        return all(name.endswith(store.TEMPORARY_SUFFIX) for name in others)
+
     def _create(self) -> None:
         self._columns.mkdir(parents=True, exist_ok=True)
-        ignore = self.directory / ".gitignore"
-        if not ignore.exists():
-            store.write_atomically(ignore, b"*\n")
+        if not self._ignore.exists():
+            store.write_atomically(self._ignore, _IGNORE)
 
     def _entry(self, source: SourceFile) -> Path:
         reader = f"{__version__} {store.PARSER_VERSION}"
@@ -296,6 +338,14 @@ def _look(path: str) -> SourceFile | None:
         return SourceFile.of(path)
     except OSError:
         return None
+
+
+def _starts_with(path: Path, start: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(start)) == start
+    except OSError:
+        return False
 
 
 def _look_size(path: Path) -> int:

@@ -1,5 +1,6 @@
 """What every test may use: the command line, golden files, the real traces."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,6 +25,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite generated pages and the output of commands in README and docs",
     )
+
+
+@pytest.fixture(autouse=True)
+def width_of_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what is piped have lines without end, whatever the shell of the tests exports."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    # readline, which pytest imports, exports it to child processes only
+    os.unsetenv("COLUMNS")
 
 
 @pytest.fixture

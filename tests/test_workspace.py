@@ -159,6 +159,57 @@ def test_prepare_leaves_an_empty_workspace_and_no_note(workspace):
     assert names == [".gitignore", "columns"]
 
 
+def everything(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["last_measure.json", "README", ".gitignore", "columns.txt"]
+)
+def test_a_directory_of_somebody_else_is_refused_and_untouched(workspace, name):
+    workspace.directory.mkdir()
+    (workspace.directory / name).write_text('{"mine": 1}')
+    before = everything(workspace.directory)
+    with pytest.raises(SynctaxError, match="holds what synctax did not make"):
+        workspace.prepare()
+    assert everything(workspace.directory) == before
+
+
+def test_a_file_in_its_place_is_refused_with_what_to_do(workspace):
+    workspace.directory.write_text("")
+    with pytest.raises(SynctaxError, match=r"\.synctax is a file, .* or --no-cache"):
+        workspace.prepare()
+
+
+def test_an_empty_directory_becomes_a_workspace(workspace):
+    workspace.directory.mkdir()
+    assert workspace.prepare() is None
+    assert columns(workspace) == []
+
+
+def test_a_workspace_is_one_still_when_something_was_put_beside(workspace):
+    workspace.prepare()
+    (workspace.directory / "notes.txt").write_text("")
+    assert workspace.prepare() is None
+
+
+@pytest.mark.parametrize("made", [("columns",), (".gitignore",), ("columns", "record")])
+def test_a_workspace_that_another_process_has_begun_is_one(workspace, source, made):
+    workspace.record_measure([source], [])
+    if "columns" not in made:
+        (workspace.directory / "columns").rmdir()
+    if ".gitignore" not in made:
+        (workspace.directory / ".gitignore").unlink()
+    if "record" not in made:
+        (workspace.directory / "last_measure.json").unlink()
+    (workspace.directory / f"x{store.TEMPORARY_SUFFIX}").write_text("")
+    assert workspace.prepare() is None
+
+
 def test_a_full_disk_is_a_note_not_an_error(workspace, source, full_disk):
     full_disk()
     notes = [

@@ -2,6 +2,10 @@
 
 `main` knows every command by name and one line of help; a command's module, and what it
 needs, is imported when the command runs.
+
+Where the reader of a pipe leaves before the end (`| head -1`), a command ends in silence
+with 141 = 128 + SIGPIPE, as other tools do: not with 0, which would say that a limit set
+by `--fail-above-us` was kept.
 """
 
 import difflib
@@ -20,6 +24,8 @@ from typing import Any, NoReturn
 import click
 
 from synctax.errors import SynctaxError
+from synctax.report.output import CLOSED_STDOUT
+from synctax.report.streams import discard, mend, say, visible
 
 COMMANDS = {
     "inspect": "Show which file is which rank, what is odd, what can be computed.",
@@ -33,6 +39,7 @@ VERBOSITY = "synctax.verbosity"
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
+EXIT_CLOSED_PIPE = 141
 EXIT_TERMINATED = 143
 
 
@@ -81,22 +88,37 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; bad data and interruption end in one line, never a traceback."""
         try:
-            with _stopped_by_signals():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except SynctaxError as error:
-            _fail(ctx, str(error), error.exit_code)
+            _fail(ctx, visible(str(error)), error.exit_code)
         except KeyboardInterrupt:
             _fail(ctx, "interrupted", EXIT_INTERRUPTED, label="")
         except MemoryError:
             _fail(ctx, "out of memory; use fewer --workers or fewer files", EXIT_FAILED)
         except OSError as error:
             if error.errno == errno.EPIPE:
-                raise  # click ends silently: the reader (`| head`) has what it wants
+                _end_of_pipe(ctx)
+            if not error.filename:
+                discard(sys.stdout)  # or its buffer would fail again at exit
             _fail(ctx, _os_error(error), EXIT_FAILED)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:  # noqa: BLE001 - the last line of defence, it reports
             _fail(ctx, _unexpected(error), EXIT_FAILED)
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Parse what stands before the command; `--help` may meet a closed pipe."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except BrokenPipeError as error:
+            discard(sys.stdout)
+            raise click.exceptions.Exit(EXIT_CLOSED_PIPE) from error
 
     def main(
         self,
@@ -113,44 +135,73 @@ class LazyGroup(click.Group):
         if not standalone_mode:
             return run(standalone_mode=False)
         try:
-            code = run(standalone_mode=False)
-        except click.ClickException as error:
-            _show(error)
-            sys.exit(error.exit_code)
-        except click.Abort:
-            click.echo("synctax: interrupted", err=True)
-            sys.exit(EXIT_INTERRUPTED)
-        sys.exit(code if isinstance(code, int) else 0)
+            with _stopped_by_signals():
+                mend()
+                code = _run(run)
+        except KeyboardInterrupt:
+            say("synctax: interrupted")
+            code = EXIT_INTERRUPTED
+        sys.exit(code)
+
+
+def _run(run: Callable[..., Any]) -> int:
+    """Run click's main and return the exit code."""
+    try:
+        code = run(standalone_mode=False)
+    except click.ClickException as error:
+        _show(error)
+        return error.exit_code
+    except click.Abort:
+        say("synctax: interrupted")
+        return EXIT_INTERRUPTED
+    except OSError as error:  # of `--help`
+        discard(sys.stdout)
+        say(f"synctax: error: {_os_error(error)}")
+        return EXIT_FAILED
+    return code if isinstance(code, int) else 0
 
 
 def _show(error: click.ClickException) -> None:
+    message = error.format_message()
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        error.show()
+        say(message)
         return
-    click.echo(f"synctax: error: {error.format_message()}", err=True)
+    # click lays out the choices of an option in lines
+    say(f"synctax: error: {_CHOICES.join(map(visible, message.split(_CHOICES)))}")
     context = getattr(error, "ctx", None)
     if context is not None:
-        click.echo(f"try: {context.command_path} --help", err=True)
+        say(f"try: {context.command_path} --help")
+
+
+_CHOICES = "\n\t"
 
 
 def _fail(
     ctx: click.Context, message: str, code: int, *, label: str = "error: "
 ) -> NoReturn:
     if ctx.meta.get(VERBOSITY, 0) > 0 and code == EXIT_FAILED:
-        traceback.print_exc()
-    click.echo(f"synctax: {label}{message}", err=True)
+        say(traceback.format_exc())
+    say(f"synctax: {label}{message}")
     ctx.exit(code)
 
 
+def _end_of_pipe(ctx: click.Context) -> NoReturn:
+    """End in silence: the reader (`| head`) has what it wants."""
+    discard(sys.stdout)
+    ctx.exit(EXIT_CLOSED_PIPE)
+
+
 def _os_error(error: OSError) -> str:
+    if error.errno == errno.EBADF and not error.filename:
+        return CLOSED_STDOUT
     what = error.strerror or str(error) or f"a {type(error).__name__}"
     where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{what[:1].lower()}{what[1:]}"
+    return visible(f"{where}{what[:1].lower()}{what[1:]}")
 
 
 def _unexpected(error: Exception) -> str:
     return (
-        f"unexpected {type(error).__name__}: {error}\n"
+        f"unexpected {type(error).__name__}: {visible(str(error))}\n"
         "This is a fault of synctax, not of your data. Please report it with the command "
         "you ran; -v after the command shows where it happened."
     )
@@ -158,7 +209,7 @@ def _unexpected(error: Exception) -> str:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP unwind the stack, so that half-written files are removed."""
+    """Let signals unwind the stack, so that half-written files are removed."""
 
     def stop(_number: int, _frame: FrameType | None) -> NoReturn:
         raise SystemExit(EXIT_TERMINATED)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from synctax.cli.options import (
+    Finite,
     manifest_option,
     output_options,
     ranks_option,
@@ -15,7 +16,7 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.errors import GateFailedError, SynctaxError
-from synctax.report.output import Output, Result
+from synctax.report.output import Output, Render, Result
 
 if TYPE_CHECKING:
     from synctax.collectives.load import Job
@@ -40,7 +41,7 @@ ROUTINE = frozenset({"skipped_category"})
 )
 @click.option(
     "--end-tolerance-us",
-    type=click.FloatRange(min=0),
+    type=Finite(least=0),
     metavar="US",
     help="How far the ends of one collective may lie apart.  [default: 200, on CPUs 10000]",
 )
@@ -48,7 +49,7 @@ ROUTINE = frozenset({"skipped_category"})
 @click.option("--per-rank", is_flag=True, help="A row for every rank.")
 @click.option(
     "--fail-above-us",
-    type=click.FloatRange(min=0),
+    type=Finite(least=0),
     metavar="US",
     help="Exit with 4 if a row's tax_max_us_median is above this.",
 )
@@ -87,7 +88,6 @@ def measure(
         raise click.UsageError("--per-collective and --per-rank exclude each other")
     from synctax.collectives.tax import measure as measure_job
     from synctax.report.output import emit, notes
-    from synctax.report.tax_view import parts
     from synctax.workspace import Workspace
 
     space = None if no_cache else Workspace(workspace)
@@ -125,7 +125,7 @@ def measure(
         raise SynctaxError(_nothing_counts(tax))
     told = [n for n in result.excluded if n.reason not in ROUTINE or out.verbosity > 0]
     notes([*([unwritable] if unwritable else []), *told], out)
-    emit(result, out, render=None if whole else lambda found: parts(tax, found))
+    emit(result, out, render=_render(tax, result))
     _gate(tax, fail_above_us)
 
 
@@ -169,6 +169,18 @@ def _result(
         "start_disagreement_us_p90": apart and apart[1],
     }
     return Result(table, frame(), asked, tax.excluded(), extra)
+
+
+def _render(tax: "Tax", result: Result) -> Render:
+    """Choose what people read of a result."""
+    from synctax.report import tax_view
+    from synctax.schema import MEASURE_COLLECTIVES, MEASURE_RANKS
+
+    if result.table is MEASURE_COLLECTIVES:
+        return tax_view.collectives
+    if result.table is MEASURE_RANKS:
+        return tax_view.ranks
+    return lambda found: tax_view.parts(tax, found)
 
 
 def _nothing_counts(tax: "Tax") -> str:

@@ -1,20 +1,45 @@
 """Options that commands share, and the texts that select ranks and steps."""
 
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from synctax.cli import VERBOSITY
-from synctax.report.output import FORMATS, SUFFIXES, Output
+from synctax.report.output import FORMATS, SUFFIXES, Output, is_special
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
 MAX_RANKS = 1_000_000
 """More ranks in one selection is a slip of the keyboard, and would fill memory."""
+
+
+MAX_NUMBER = 2**31 - 1
+"""No rank or step has a higher number."""
+
+
+class Finite(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """A number that is neither `nan` nor infinite, and not below `least`."""
+
+    name = "float"
+
+    def __init__(self, least: float | None = None) -> None:
+        self.least = least
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Parse the text into a number."""
+        number = float(click.FLOAT(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no finite number", param, ctx)
+        if self.least is not None and number < self.least:
+            self.fail(f"{value} is below {self.least:g}", param, ctx)
+        return number
 
 
 class RankSet(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
@@ -33,6 +58,7 @@ class RankSet(click.ParamType):  # type: ignore[type-arg]  # generic since click
             first, dash, last = part.strip().partition("-")
             if not _is_number(first) or (dash and not _is_number(last)):
                 self.fail(f"{value!r} is no list of ranks like 0-7,12", param, ctx)
+            _check_number(self, (first, last), param, ctx)
             low, high = int(first), int(last) if dash else int(first)
             if high < low:
                 self.fail(f"{part.strip()!r} runs backwards", param, ctx)
@@ -57,6 +83,7 @@ class StepRange(click.ParamType):  # type: ignore[type-arg]  # generic since cli
         known = [text for text in (first, last) if text]
         if not known or not all(map(_is_number, known)):
             self.fail(f"{value!r} is no range of steps like 3:10, 3: or :10", param, ctx)
+        _check_number(self, known, param, ctx)
         if not colon:
             return range(int(first), int(first) + 1)
         steps = range(int(first or 0), int(last) if last else sys.maxsize)
@@ -67,6 +94,18 @@ class StepRange(click.ParamType):  # type: ignore[type-arg]  # generic since cli
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
+
+
+def _check_number(
+    kind: click.ParamType,  # type: ignore[type-arg]
+    texts: Iterable[str],
+    param: click.Parameter | None,
+    ctx: click.Context | None,
+) -> None:
+    for text in texts:
+        # by length first: Python does not parse thousands of digits
+        if len(text) > len(str(MAX_NUMBER)) or int(text or 0) > MAX_NUMBER:
+            kind.fail(f"{text[:20]} is above {MAX_NUMBER:,}", param, ctx)
 
 
 traces_argument: Decorator[Any] = click.argument(
@@ -104,6 +143,17 @@ manifest_option: Decorator[Any] = click.option(
 """`manifest: Path | None`."""
 
 
+class _Directory(click.Path):
+    """A directory with a name; whether it may be one is for the workspace to say."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        if not str(value).strip():
+            self.fail("the name of the directory is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def workspace_options(command: Decorated) -> Decorated:
     """Add `workspace: Path` and `no_cache: bool`."""
     command = click.option(
@@ -113,7 +163,7 @@ def workspace_options(command: Decorated) -> Decorated:
     )(command)
     return click.option(
         "--workspace",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=_Directory(path_type=Path),
         metavar="DIR",
         default=Path(".synctax"),
         show_default=True,
@@ -152,6 +202,8 @@ def _leave_verbosity(
     ctx: click.Context, option: click.Parameter, value: bool | int
 ) -> None:
     if value:
+        if VERBOSITY in ctx.meta:
+            raise click.UsageError("-q and -v exclude each other", ctx)
         ctx.meta[VERBOSITY] = -1 if option.name == "quiet" else int(value)
 
 
@@ -192,7 +244,7 @@ def _to_output(ctx: click.Context, option: click.Parameter, path: Path | None) -
     if path is not None and not path.parent.is_dir():
         raise click.BadParameter(f"{path.parent} is no folder", ctx, option)
     if path is not None and fmt is None:
-        fmt = SUFFIXES.get(path.suffix.lower())
+        fmt = "table" if is_special(path) else SUFFIXES.get(path.suffix.lower())
         if fmt is None:
             raise click.BadParameter(
                 f"the name {path.name!r} tells no format; end it in "

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from synctax.report.streams import say
 from synctax.report.tables import rate_gb_per_s, size_bytes
 
 PLAIN_INTERVAL_S = 10.0
@@ -123,12 +124,10 @@ def _lines(done: _Done) -> Iterator[Progress]:
         nonlocal last_s
         if time.monotonic() - last_s >= PLAIN_INTERVAL_S:
             last_s = time.monotonic()
-            sys.stderr.write(f"reading: {done.text()}\n")
-            sys.stderr.flush()
+            say(f"reading: {done.text()}")
 
     yield _counting(done, changed)
-    sys.stderr.write(f"read: {done.text()}\n")
-    sys.stderr.flush()
+    say(f"read: {done.text()}")
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import click
 
-from synctax.cli.options import Decorator, RankSet, verbosity, verbosity_options
+from synctax.cli.options import Decorator, Finite, RankSet, verbosity, verbosity_options
+from synctax.report.streams import encoding_of, spelled, visible
 from synctax.synth.answers import Truth
 from synctax.synth.job import Delay, SynthJob
 from synctax.synth.writer import TRUTH_FILE, write
@@ -52,7 +53,7 @@ class DelayType(click.ParamType):  # type: ignore[type-arg]  # generic since cli
         rank, step, kernel = (
             int(click.INT(keys[key], param, ctx)) for key in ("rank", "step", "kernel")
         )
-        delay_us = float(click.FLOAT(keys[unit], param, ctx)) * _UNITS_US[unit]
+        delay_us = Finite()(keys[unit], param, ctx) * _UNITS_US[unit]
         return Delay(rank, step, kernel, delay_us, "cpu" if side == "cpu" else "gpu")
 
 
@@ -87,7 +88,7 @@ _HELP = {
     "write_ranks": "Write the files of these ranks only, such as 0-3,7.",
     "jitter_law": "Law of the kernels' times; with none, nothing is random.",
     "jitter": "Standard deviation of a kernel's time over its mean.",
-    "xi": "Shape of the Fréchet law.",
+    "xi": "Shape of the Frechet law.",
     "cpu_jitter": "Random part of a launch's CPU time over its fixed part.",
     "delays": "Make a rank late: rank=2,step=1,kernel=3,ms=5; the kernel runs longer, or, "
     "with side=cpu, its launch is late. Repeatable.",
@@ -133,11 +134,11 @@ _NAMES = {"delays": "--delay"}
 _TYPES: dict[str, click.ParamType] = {  # type: ignore[type-arg]
     "delays": DelayType(),
     "write_ranks": RankSet(),
-    "size_mb": click.FLOAT,
+    "size_mb": Finite(),
     "lost_head": PerRank(click.INT),
     "lost_tail": PerRank(click.INT),
-    "rank_clock_offset_us": PerRank(click.FLOAT),
-    "rank_clock_drift_ppm": PerRank(click.FLOAT),
+    "rank_clock_offset_us": PerRank(Finite()),
+    "rank_clock_drift_ppm": PerRank(Finite()),
 }
 _REPEATABLE = _TYPES.keys() - {"write_ranks", "size_mb"}
 
@@ -170,6 +171,7 @@ def _option(name: str, hint: Any, default: Any) -> Decorator[Any]:
             flag, name, default=default, show_default=True, help=_HELP[name]
         )
     kind = click.Choice(get_args(hint)) if get_origin(hint) is Literal else hint
+    kind = Finite() if hint is float else kind
     return click.option(
         flag, name, type=kind, default=default, show_default=True, help=_HELP[name]
     )
@@ -256,9 +258,10 @@ def _text(known: Truth, out_dir: Path) -> bytes:
         f"{n_events:,} events: {files}\n"
         f"{job.layers:,} layers, {job.steps:,} steps, {statuses.total():,} collectives "
         f"({kinds})\n"
-        f"truth: {out_dir / TRUTH_FILE}\n"
+        f"truth: {visible(str(out_dir / TRUTH_FILE))}\n"
     )
-    return text.encode()
+    encoding = encoding_of(sys.stdout)
+    return spelled(text, encoding).encode(encoding, "backslashreplace")
 
 
 def _statuses(known: Truth) -> Counter[str]:

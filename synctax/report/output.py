@@ -4,6 +4,7 @@ stdout carries the result and nothing else; notes go to stderr.
 """
 
 import contextlib
+import errno
 import os
 import secrets
 import sys
@@ -12,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
+from synctax.errors import SynctaxError
+from synctax.report.streams import discard, encoding_of, say, spelled, visible
 from synctax.schema import Table
 
 if TYPE_CHECKING:
@@ -124,15 +127,33 @@ def emit(result: Result, output: Output, *, render: Render | None = None) -> Non
 
 
 def write(data: bytes | Iterable[bytes], path: Path | None) -> None:
-    """Write to stdout (`path` None) or, whole or not at all, to a file."""
+    """Write to stdout (`path` None) or, whole or not at all, to a file.
+
+    Raises
+    ------
+    SynctaxError
+        If stdout is closed.
+    OSError
+        If it, or the file, cannot be written.
+    """
     pieces = [data] if isinstance(data, bytes) else data
-    if path is None:
+    if path is not None:
+        with replacing(path) as file:
+            file.writelines(pieces)
+        return
+    try:
         sys.stdout.flush()
         sys.stdout.buffer.writelines(pieces)
         sys.stdout.buffer.flush()
-        return
-    with replacing(path) as file:
-        file.writelines(pieces)
+    except OSError as error:
+        discard(sys.stdout)
+        if error.errno == errno.EBADF:
+            raise SynctaxError(CLOSED_STDOUT) from error
+        error.filename = "stdout"
+        raise
+
+
+CLOSED_STDOUT = "stdout is closed; leave it open, or write to a file with -o FILE"
 
 
 @contextlib.contextmanager
@@ -140,13 +161,14 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` when the block ends well.
 
     An error or interruption removes it and leaves what was at `path`. Something that is
-    no regular file (`/dev/null`, a pipe) is written to directly.
+    no regular file (`/dev/null`, `/dev/stdout`, a pipe) is written to directly.
     """
-    target = path.resolve()
-    if target.exists() and not target.is_file():
-        with target.open("wb") as file:
+    straight = _straight(path)
+    if straight is not None:
+        with straight as file:
             yield file
         return
+    target = path.resolve()
     half = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
     try:
         with half.open("xb") as file:
@@ -158,14 +180,45 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         half.unlink(missing_ok=True)
 
 
+def is_special(path: Path) -> bool:
+    """Whether a path is a device, a pipe, or the name of an open descriptor."""
+    if _descriptor(path) is not None:
+        return True
+    # not of the resolved path: what a link to a pipe resolves to does not exist
+    return path.exists() and not path.is_file()
+
+
+def _straight(path: Path) -> BinaryIO | None:
+    """Open what cannot be replaced by a file; None for what can."""
+    number = _descriptor(path)
+    if number is not None:
+        # to open the name anew would cut off a file that is appended to
+        try:
+            return os.fdopen(os.dup(number), "wb")
+        except OSError as error:
+            error.filename = str(path)
+            raise
+    return path.open("wb") if is_special(path) else None
+
+
+def _descriptor(path: Path) -> int | None:
+    """Tell which open descriptor of this process a path names."""
+    name = os.fspath(path)
+    if name in _STANDARD:
+        return _STANDARD[name]
+    head, _, last = name.rpartition("/")
+    return int(last) if head in ("/dev/fd", "/proc/self/fd") and last.isdecimal() else None
+
+
+_STANDARD = {"/dev/stdout": 1, "/dev/stderr": 2}
+
+
 def notes(found: Iterable[NoteLike | str], output: Output) -> None:
     """Write one `note:` line for each note to stderr; none with `-q`."""
     if output.verbosity < 0:
         return
-    sys.stdout.flush()
     for note in found:
-        sys.stderr.write(f"note: {note if isinstance(note, str) else note_text(note)}\n")
-    sys.stderr.flush()
+        say(f"note: {visible(note if isinstance(note, str) else note_text(note))}")
 
 
 def note_text(note: NoteLike) -> str:
@@ -328,7 +381,5 @@ def _other(value: Any) -> Any:
 
 
 def _encoded(text: str, path: Path | None) -> bytes:
-    encoding = "utf-8" if path else (sys.stdout.encoding or "utf-8")
-    # a terminal that cannot show µ shows ? and not a traceback
-    errors = "backslashreplace" if encoding.lower().startswith("utf") else "replace"
-    return text.encode(encoding, errors)
+    encoding = "utf-8" if path else encoding_of(sys.stdout)
+    return spelled(text, encoding).encode(encoding, "backslashreplace")

@@ -2,13 +2,15 @@
 
 import io
 import math
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from synctax.report.output import Result
+from synctax.report.streams import encoding_of, spelled, visible
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -18,6 +20,10 @@ ABSENT = "–"
 
 _UNBOUNDED = 10_000
 """Width of what is piped: a line is as long as its content."""
+
+_NARROWEST = 40
+_GAP = 3
+"""Signs between two columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +49,43 @@ class Field:
 def to_text(parts: "Iterable[RenderableType]", *, to_file: bool = False) -> str:
     """Render in order; colours and wrapping only for a terminal.
 
-    What is piped or filed has no control sequences and no line broken to fit.
+    What is piped or filed has no control sequences, and no line broken to fit unless
+    `COLUMNS` is set for a pipe. What does not print is escaped, and what stdout's encoding
+    does not know is replaced.
     """
     from rich.console import Console
 
     terminal = sys.stdout.isatty() and not to_file
+    encoding = "utf-8" if to_file else encoding_of(sys.stdout)
+    width = _UNBOUNDED if to_file else _width(terminal=terminal)
     console = Console(
         file=io.StringIO(),
         force_terminal=terminal,
         # NO_COLOR and TERM=dumb are rich's to obey
         color_system="auto" if terminal else None,
-        width=max(40, get_terminal_size().columns) if terminal else _UNBOUNDED,
+        width=width,
+        height=_UNBOUNDED,  # else rich takes a dumb terminal to be 80 wide
         markup=False,
         highlight=False,
         emoji=False,
         legacy_windows=False,
     )
     for part in parts:
-        console.print(part, soft_wrap=isinstance(part, str) and not terminal)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+        shown = part
+        if isinstance(part, str):
+            shown = spelled(visible(part), encoding)
+        elif isinstance(part, Fitted):
+            shown = part.readable(encoding)
+        console.print(shown, soft_wrap=isinstance(part, str) and width == _UNBOUNDED)
+    text = spelled(console.file.getvalue(), encoding)  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
+def _width(*, terminal: bool) -> int:
+    asked = os.environ.get("COLUMNS", "")
+    if terminal or (asked.isdecimal() and int(asked)):
+        return max(_NARROWEST, get_terminal_size().columns)
+    return _UNBOUNDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +93,23 @@ class Fitted:
     """A table that leaves out the columns of highest rank until the rest fits.
 
     A caption says how many are missing. Where a line has no end, all of them are there.
+    Columns of rank 0 stay, and are folded where even they do not fit.
     """
 
     fields: Sequence[Field]
     title: str = ""
+
+    def readable(self, encoding: str) -> "Fitted":
+        """Return the table with cells that print, in the signs of an encoding."""
+
+        def show(text: str) -> str:
+            return spelled(visible(text), encoding)
+
+        fields = [
+            replace(one, title=show(one.title), cells=[show(cell) for cell in one.cells])
+            for one in self.fields
+        ]
+        return Fitted(fields, show(self.title))
 
     def __rich_console__(
         self, console: "Console", options: "ConsoleOptions"
@@ -82,19 +118,23 @@ class Fitted:
         from rich import box
         from rich.table import Table
 
-        shown, missing = _fitting(self.fields, options.max_width)
+        shown, fits = _fitting(self.fields, options.max_width)
+        missing = len(self.fields) - len(shown)
         grid = Table(
             box=box.SIMPLE_HEAD,
             show_edge=False,
             pad_edge=False,
             title=self.title or None,
             title_justify="left",
-            caption=f"+ {missing} columns on a wider terminal" if missing else None,
+            caption=_caption(missing),
             caption_justify="left",
         )
         for column in shown:
             grid.add_column(
-                column.title, justify="right" if column.right else "left", no_wrap=True
+                column.title,
+                justify="right" if column.right else "left",
+                no_wrap=fits,
+                overflow="fold",
             )
         for cells in zip(*(column.cells for column in shown), strict=True):
             grid.add_row(*cells)
@@ -125,17 +165,24 @@ def plain(result: Result) -> "list[RenderableType]":
     ]
 
 
-def _fitting(fields: Sequence[Field], width: int) -> tuple[list[Field], int]:
+def _caption(missing: int) -> str | None:
+    if not missing:
+        return None
+    return f"+ {missing} column{'' if missing == 1 else 's'} on a wider terminal"
+
+
+def _fitting(fields: Sequence[Field], width: int) -> tuple[list[Field], bool]:
+    """Choose the columns that fit; False if even those of rank 0 do not."""
     from rich.cells import cell_len
 
-    need = {id(f): 2 + max(map(cell_len, (f.title, *f.cells)), default=0) for f in fields}
+    need = {id(f): max(map(cell_len, (f.title, *f.cells)), default=0) for f in fields}
     shown = list(fields)
-    while len(shown) > 1 and sum(need[id(f)] for f in shown) > width:
+    while (used := sum(need[id(f)] + _GAP for f in shown) - _GAP) > width:
         worst = max(range(len(shown)), key=lambda i: (shown[i].rank, i))
         if shown[worst].rank == 0:
             break
         del shown[worst]
-    return shown, len(fields) - len(shown)
+    return shown, used <= width
 
 
 def _cell(value: object) -> str:

@@ -1,6 +1,6 @@
 """The synchronization tax for people to read: a table, a sentence a row, a distribution."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +44,69 @@ def parts(tax: "Tax", result: "Result") -> "list[RenderableType]":
     return shown
 
 
+def collectives(result: "Result") -> "list[RenderableType]":
+    """Lay out every collective: of its columns those that a person compares."""
+    if result.frame.empty:
+        return tables.plain(result)
+    fields = [
+        _field(result, "group", "group", str),
+        _field(result, "group_ranks", "ranks", str, rank=4),
+        _field(result, "op", "op", str),
+        _field(result, "index", "index", rank=2),
+        _field(result, "step", "step", rank=3),
+        _field(result, "payload_bytes", "payload", size_bytes, rank=5),
+        _field(result, "duration_min_us", "transfer", time_us, rank=3),
+        _field(result, "tax_max_us", "tax", time_us),
+        _field(result, "share_fastest", "share", percent, rank=2),
+        _field(result, "straggler_rank", "straggler", _rank, rank=1),
+        _field(result, "status", "status", str, rank=1),
+    ]
+    for name, rank in (("window", 4), ("reason", 6)):
+        if result.frame[name].notna().any():
+            fields.append(_field(result, name, name, str, rank=rank))
+    return [tables.table(fields)]
+
+
+def ranks(result: "Result") -> "list[RenderableType]":
+    """Lay out every rank: how often it was waited for, and how long it waited."""
+    if result.frame.empty:
+        return tables.plain(result)
+    fields = [
+        _field(result, "group", "group", str),
+        _field(result, "op", "op", str),
+        _field(result, "rank", "rank"),
+        _field(result, "host", "host", str, rank=4),
+        _field(result, "collectives", "n", rank=3),
+        _field(result, "straggler_count", "last", rank=3),
+        _field(result, "straggler_share", "share last", percent, rank=1),
+        _field(result, "tax_mean_us", "mean wait", time_us),
+        _field(result, "wait_us_p90", "p90", time_us, rank=2),
+        _field(result, "wait_us_max", "max", time_us, rank=3),
+        _field(result, "exposed_wait_us_sum", "exposed", time_us, rank=2),
+    ]
+    if result.frame["window"].notna().any():
+        fields.append(_field(result, "window", "window", str, rank=4))
+    return [tables.table(fields)]
+
+
+def _field(
+    result: "Result",
+    name: str,
+    title: str,
+    show: Callable[[Any], str] = number,
+    *,
+    rank: int = 0,
+) -> Field:
+    """Make a printed column of a column of the result."""
+    values = result.frame[name].astype(object)
+    cells = [tables.ABSENT if tables.is_absent(v) else show(v) for v in values]
+    return Field(title, cells, right=show is not str, rank=rank)
+
+
+def _rank(rank: int) -> str:
+    return f"rank {rank}"
+
+
 def _shares(tax: "Tax", rows: list[dict[str, Any]]) -> Iterator[np.ndarray]:
     """Shares of the fastest rank in the collectives of each row."""
     from synctax.collectives.summary import parts as parts_of
@@ -71,14 +134,14 @@ def _table(rows: list[dict[str, Any]], shares: list[np.ndarray]) -> "RenderableT
         [
             Field("group", column("group", str), right=False),
             Field("op", column("op", str), right=False),
-            Field("ranks", ranks, right=True),
-            Field("n", column("collectives"), right=True),
+            Field("ranks", ranks, right=True, rank=2),
+            Field("n", column("collectives"), right=True, rank=2),
             Field(
                 "payload", column("payload_bytes_median", size_bytes), right=True, rank=3
             ),
             Field("transfer", column("transfer_us_median", time_us), right=True, rank=1),
             Field("tax", column("tax_max_us_median", time_us), right=True),
-            Field("p99", column("tax_max_us_p99", time_us), right=True),
+            Field("p99", column("tax_max_us_p99", time_us), right=True, rank=1),
             Field("waits", column("share_fastest_median", percent), right=True),
             Field("0…100 %", drawn, right=False, rank=4),
             Field("of step", column("wait_share_of_step", percent), right=True, rank=2),

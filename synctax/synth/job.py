@@ -196,6 +196,17 @@ class SynthJob:
             return tuple(range(self.world))
         return tuple(sorted(set(self.write_ranks)))
 
+    @property
+    def longest_transfer_us(self) -> float:
+        """About how long the largest of the collectives takes, in µs."""
+        payload_bytes = max(
+            self.tp_payload_bytes,
+            self.fsdp_payload_bytes,
+            self.ep_payload_bytes,
+            self.dp_payload_bytes,
+        )
+        return self.alpha_us + payload_bytes / self.bandwidth_gb_per_s / 1e3
+
     def host_of(self, rank: int) -> int:
         """Number of the host of a rank."""
         return rank * self.hosts // self.world
@@ -211,22 +222,30 @@ class SynthJob:
         return self.rank_clock_drift_ppm.get(rank, default_ppm)
 
 
+_ROLES = ("tp", "fsdp", "ep", "dp")
 _AT_LEAST: dict[str, float] = {
     **dict.fromkeys(("tp", "fsdp", "ep", "dp", "layers", "steps", "coalesced", "hosts"), 1),
     **dict.fromkeys(("first_step", "seed", "run_ahead_steps", "stream_step"), 0),
     **dict.fromkeys(("cpu_ops_per_kernel", "python_functions", "start_skew_ms"), 0),
     **dict.fromkeys(("jitter", "cpu_jitter", "alpha_us"), 0),
-    **{f"{role}_payload_bytes": 1 for role in ("tp", "fsdp", "ep", "dp")},
+    **{f"{role}_payload_bytes": 1 for role in _ROLES},
     "bandwidth_gb_per_s": 1e-3,
     "clock_offset_us": -1e9,
     "clock_drift_ppm": -1e5,
 }
+MAX_WORLD = 100_000
+MAX_LAYERS = 10_000
 # Beyond these, times would leave the 64 bits or the years that traces know.
 _AT_MOST: dict[str, float] = {
+    **dict.fromkeys(("tp", "fsdp", "ep", "dp", "hosts"), MAX_WORLD),
+    **dict.fromkeys(("layers", "coalesced", "stream_step"), MAX_LAYERS),
+    **dict.fromkeys(("steps", "run_ahead_steps"), 100_000_000),
+    "first_step": 1_000_000_000,
+    "seed": 2**63 - 1,
     **dict.fromkeys(
         ("jitter", "cpu_jitter", "cpu_ops_per_kernel", "python_functions"), 1e3
     ),
-    **{f"{role}_payload_bytes": 1e13 for role in ("tp", "fsdp", "ep", "dp")},
+    **{f"{role}_payload_bytes": 1e13 for role in _ROLES},
     "alpha_us": 1e6,
     "bandwidth_gb_per_s": 1e6,
     "start_skew_ms": 1e5,
@@ -235,6 +254,8 @@ _AT_MOST: dict[str, float] = {
 }
 MAX_DELAY_US = 1e8
 MAX_SIZE_MB = 1e7
+MAX_TRANSFER_US = 1e9
+MAX_LOST = 1_000_000_000
 _CHOICES = {
     "tp_op": TpOp,
     "jitter_law": JitterLaw,
@@ -251,11 +272,11 @@ def _check_limits(job: SynthJob) -> None:
     for name, least in _AT_LEAST.items():
         value = getattr(job, name)
         if not value >= least:
-            raise ValueError(f"{name} must be at least {least:g}, got {value}")
+            raise ValueError(f"{name} must be at least {_figure(least)}, got {value}")
     for name, most in _AT_MOST.items():
         value = getattr(job, name)
         if not value <= most:
-            raise ValueError(f"{name} must be at most {most:g}, got {value}")
+            raise ValueError(f"{name} must be at most {_figure(most)}, got {value}")
     for name in ("clock_offset_us", "clock_drift_ppm"):
         for value in getattr(job, f"rank_{name}").values():
             if not _AT_LEAST[name] <= value <= _AT_MOST[name]:
@@ -264,7 +285,25 @@ def _check_limits(job: SynthJob) -> None:
                 )
 
 
+def _figure(limit: float) -> str:
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
+
+
 def _check_numbers(job: SynthJob) -> None:
+    if job.world > MAX_WORLD:
+        raise ValueError(
+            f"tp * fsdp * dp must be at most {MAX_WORLD:,} ranks, got {job.world:,}"
+        )
+    if job.layers * job.coalesced > MAX_LAYERS:
+        raise ValueError(
+            f"layers * coalesced must be at most {MAX_LAYERS:,}, "
+            f"got {job.layers * job.coalesced:,}"
+        )
+    if job.longest_transfer_us > MAX_TRANSFER_US:
+        raise ValueError(
+            "the longest transfer (payload_bytes / bandwidth_gb_per_s) must take at most "
+            f"{MAX_TRANSFER_US:g} us, got {job.longest_transfer_us:g}"
+        )
     if job.size_mb is not None and not 0 < job.size_mb < MAX_SIZE_MB:
         raise ValueError(
             f"size_mb must lie between 0 and {MAX_SIZE_MB:g}, got {job.size_mb}"
@@ -292,6 +331,8 @@ def _check_ranks(job: SynthJob) -> None:
     for name in ("lost_head", "lost_tail"):
         if any(count < 0 for count in getattr(job, name).values()):
             raise ValueError(f"{name} must not be negative, got {getattr(job, name)}")
+        if any(count > MAX_LOST for count in getattr(job, name).values()):
+            raise ValueError(f"{name} must be at most {MAX_LOST:,}")
     if job.write_ranks is not None and not job.write_ranks:
         raise ValueError("write_ranks names no rank")
     for delay in job.delays:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +24,15 @@ TRUTH_FILE = "truth.json"
 
 RANKS_AT_ONCE = 64
 """Files open at a time; more ranks take another run of the simulation."""
+
+MAX_STEP_KERNELS = 100_000_000
+"""Kernels of all ranks in a step: a step of all ranks is in memory."""
+
+MAX_DURATIONS = 1_000_000_000
+"""Durations of communication kernels: the truth is in memory until it is written."""
+
+MAX_SPAN_US = 1e15
+"""Longest job; the 64 bits of its times in ns hold some ten times that."""
 
 _BYTES_PER_MB = 1_000_000
 
@@ -63,12 +72,19 @@ def write(
     Raises
     ------
     SynctaxError
-        If the directory is not empty and `overwrite` is false, or is a file, or if a
-        delay names a kernel or a step that the job does not have.
+        If the directory is not empty and `overwrite` is false, or is a file, if a delay
+        names a kernel or a step that the job does not have, or if the job is too large.
     """
     job, program = prepare(job)
     directory = Path(directory)
-    _claim(directory, overwrite=overwrite)
+    with _made_anew(directory):
+        _claim(directory, overwrite=overwrite)
+        return _write(job, program, directory, progress)
+
+
+def _write(
+    job: SynthJob, program: Program, directory: Path, progress: Progress | None
+) -> Truth:
     partial: list[Path] = []
     try:
         known = _run(job, program, _Files(directory, partial), progress)
@@ -130,11 +146,15 @@ def prepare(job: SynthJob) -> tuple[SynthJob, Program]:
     Raises
     ------
     SynctaxError
-        If a delay names a kernel or a step that the job does not have.
+        If a delay names a kernel or a step that the job does not have, or if the job
+        is too large.
     """
-    if job.size_mb is not None:
-        job = _fit(job, job.size_mb * _BYTES_PER_MB)
     program = build(job)
+    if job.size_mb is not None:
+        _check_size(replace(job, delays=(), steps=1), program)
+        job = _fit(job, job.size_mb * _BYTES_PER_MB)
+        program = build(job)
+    _check_size(job, program)
     for delay in job.delays:
         if not 0 <= delay.kernel < len(program.compute):
             raise SynctaxError(
@@ -145,6 +165,29 @@ def prepare(job: SynthJob) -> tuple[SynthJob, Program]:
                 f"a delay names step {delay.step}, the job has {job.steps} steps"
             )
     return job, program
+
+
+def _check_size(job: SynthJob, program: Program) -> None:
+    """Refuse a job that would fill memory or leave the range of its times."""
+    n_comms = len(program.comms)
+    kernels = job.world * (n_comms + len(program.compute))
+    if kernels > MAX_STEP_KERNELS:
+        raise SynctaxError(
+            f"a step has {kernels:,} kernels on {job.world:,} ranks, at most "
+            f"{MAX_STEP_KERNELS:,} can be simulated; ask for fewer ranks or layers"
+        )
+    durations = job.world * n_comms * job.steps
+    if durations > MAX_DURATIONS:
+        raise SynctaxError(
+            f"the job has {durations:,} communication kernels, at most {MAX_DURATIONS:,} "
+            "can be simulated; ask for fewer ranks, layers or steps"
+        )
+    span_us = job.steps * n_comms * job.longest_transfer_us
+    if span_us > MAX_SPAN_US:
+        raise SynctaxError(
+            f"the transfers of the job take up to {span_us:.2g} us, at most "
+            f"{MAX_SPAN_US:g} can be simulated; ask for fewer steps or smaller payloads"
+        )
 
 
 def _fit(job: SynthJob, size_bytes: float) -> SynthJob:
@@ -158,6 +201,22 @@ def _fit(job: SynthJob, size_bytes: float) -> SynthJob:
     step_bytes = _run(two, build(two), None, None).ranks[0].n_bytes - one_bytes
     steps = 1 + max(0, round((size_bytes - one_bytes) / step_bytes))
     return replace(job, layers=plain.layers, steps=steps)
+
+
+@contextmanager
+def _made_anew(directory: Path) -> Iterator[None]:
+    """Remove the empty folders that were made, if what the block does fails."""
+    before = {path for path in directory.rglob("*") if path.is_dir()}
+    before |= {path for path in (directory, *directory.parents) if path.exists()}
+    try:
+        yield
+    except BaseException:
+        now = [path for path in directory.rglob("*") if path.is_dir()]
+        made = {*now, directory, *directory.parents} - before
+        for path in sorted(made, key=lambda path: len(path.parts), reverse=True):
+            if path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
+        raise
 
 
 def _claim(directory: Path, *, overwrite: bool) -> None:

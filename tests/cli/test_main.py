@@ -14,6 +14,9 @@ import pytest
 from synctax.cli import COMMANDS, main
 from synctax.cli.options import verbosity_options
 from synctax.errors import BadInputError, GateFailedError, SynctaxError
+from tests.conftest import ROOT
+
+EXAMPLE = ROOT / "examples" / "tp4-fsdp2"
 
 
 @pytest.fixture
@@ -134,6 +137,28 @@ def test_interruption_before_the_command_is_130(run, monkeypatch):
     result = run("measure")
     assert result.exit_code == 130
     assert "Traceback" not in result.stderr
+
+
+def test_interruption_before_anything_is_130(run, monkeypatch):
+    def mend():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("synctax.cli.mend", mend)
+    result = run("measure")
+    assert (result.exit_code, result.stderr) == (130, "synctax: interrupted\n")
+
+
+def test_a_name_in_an_error_cannot_move_the_cursor(run, command):
+    command(raising(BadInputError("a\x1b[2J\nsynctax: done.json: no trace")))
+    assert run("probe").stderr == (
+        "synctax: error: a\\x1b[2J\\nsynctax: done.json: no trace\n"
+    )
+
+
+def test_a_name_in_wrong_usage_cannot_move_the_cursor(run):
+    result = run("measure", "t", "--manifest", "a\x1b[2J\nb")
+    assert "a\\x1b[2J\\nb" in result.stderr
+    assert "\x1b" not in result.stderr
 
 
 def test_no_memory_says_what_to_do(run, command):
@@ -276,7 +301,92 @@ def test_a_closed_pipe_ends_in_silence(tmp_path):
         errors = running.stderr.read()
         running.wait(timeout=30)
     assert errors == ""
-    assert running.returncode == 1
+    assert running.returncode == 141
+
+
+def test_a_closed_pipe_of_a_file_named_stdout_ends_in_silence(tmp_path):
+    body = """
+    with replacing(Path("/dev/stdout")) as file:
+        for _ in range(100_000):
+            file.write(b"row\\n")
+    """
+    with start(body, tmp_path) as running:
+        running.stdout.readline()
+        running.stdout.close()
+        errors = running.stderr.read()
+        running.wait(timeout=30)
+    assert (running.returncode, errors) == (141, "")
+
+
+def shell(line: str, tmp_path: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a line of sh in which `synctax` is the program."""
+    return subprocess.run(
+        ["sh", "-c", line.replace("synctax", f"'{sys.executable}' -m synctax")],
+        cwd=tmp_path,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    "command", ["synctax --help", "synctax synth -h", "synctax synth s"]
+)
+def test_a_closed_stdout_is_an_error_in_words(tmp_path, command):
+    result = shell(f"{command} >&-", tmp_path)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == (
+        "synctax: error: stdout is closed; leave it open, or write to a file with -o FILE\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "command", ["synctax --help", "synctax synth -h", "synctax synth s"]
+)
+def test_a_full_stdout_is_an_error_and_not_two(tmp_path, command):
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    result = shell(f"{command} >/dev/full", tmp_path)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[0].endswith("no space left on device")
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("stderr", ["2>&-", "2>/dev/full"])
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (f"synctax measure '{EXAMPLE}' -v", 0),
+        ("synctax", 2),
+        ("synctax x", 2),
+    ],
+)
+def test_notes_that_nobody_can_be_told_change_no_exit_code(tmp_path, stderr, command, code):
+    if "full" in stderr and not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    result = shell(f"{command} {stderr}", tmp_path)
+    assert (result.returncode, result.stderr) == (code, "")
+    assert ("tp" in result.stdout) == (code == 0)
+
+
+def test_an_ascii_terminal_gets_ascii(tmp_path):
+    result = shell(
+        f"LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 synctax measure '{EXAMPLE}'",
+        tmp_path,
+    )
+    text = result.stdout + result.stderr
+    assert text.isascii()
+    assert "?" not in text
+    assert "\\x" not in text
+    assert "2 x 4" in result.stdout
+    assert "4 x fsdp all_gather" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_can_be_shown_on_any_terminal(run, name):
+    assert run(*filter(None, [name]), "--help").stdout.isascii()
 
 
 def test_python_m_is_the_same_program(process):

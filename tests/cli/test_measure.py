@@ -168,6 +168,32 @@ def test_one_rank_alone_has_nothing_to_compare(measure):
     assert "only one rank of the group was read" in result.stderr
 
 
+def test_names_of_files_are_escaped_for_people_and_true_in_json(run, measure, tmp_path):
+    folder = tmp_path / "t\x1b[2J\nnote: x"
+    write(SynthJob(tp=2, fsdp=1, layers=1, steps=2, layout="flat"), folder)
+    for read in (run("inspect", folder), measure(folder)):
+        assert read.exit_code == 0
+        assert "\x1b" not in read.stdout + read.stderr
+        assert "\nnote: x" not in read.stdout + read.stderr
+    assert r"t\x1b[2J\nnote: x" in run("inspect", folder).stdout
+    found = json.loads(run("inspect", folder, "--format", "json").stdout)
+    assert str(folder / "rank0.json") in {row["file"] for row in found["rows"]}
+
+
+@pytest.mark.parametrize("option", ["--fail-above-us", "--end-tolerance-us"])
+@pytest.mark.parametrize("number", ["nan", "inf", "-1"])
+def test_a_limit_is_a_number(measure, option, number):
+    assert measure(EXAMPLE, option, number).exit_code == 2
+
+
+def test_a_folder_of_the_user_is_no_workspace(run, tmp_path):
+    (tmp_path / "last_measure.json").write_text("mine")
+    result = run("measure", EXAMPLE, "--workspace", tmp_path)
+    assert result.exit_code == 1
+    assert "holds what synctax did not make; give --workspace DIR" in result.stderr
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["mine"]
+
+
 def test_two_ranks_without_kernels_are_told_what_to_record(measure, tmp_path):
     for r in (0, 1):
         step = annotation(name="ProfilerStep#1", ts=0, dur=10)

@@ -62,7 +62,43 @@ def test_ranks_that_run_backwards_are_refused():
 
 
 def test_a_slip_of_the_keyboard_does_not_fill_memory():
-    assert "more than 1,000,000 ranks" in refused("--ranks", "0-99999999999")
+    assert "more than 1,000,000 ranks" in refused("--ranks", "0-999999999")
+
+
+@pytest.mark.parametrize("text", ["9" * 20, "0-" + "9" * 20, "9" * 5000])
+def test_ranks_beyond_any_job_are_refused(text):
+    assert "is above 2,147,483,647" in refused("--ranks", text)
+
+
+@pytest.mark.parametrize("text", ["9" * 20, ":" + "9" * 20, "9" * 5000 + ":"])
+def test_steps_beyond_any_job_are_refused(text):
+    assert "is above 2,147,483,647" in refused("--steps", text)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
+def test_a_number_is_finite(text):
+    with pytest.raises(click.BadParameter, match="no finite number"):
+        options.Finite().convert(text, None, None)
+
+
+def test_a_number_is_not_below_its_least():
+    assert options.Finite(least=0).convert("0", None, None) == 0
+    with pytest.raises(click.BadParameter, match=r"-0\.5 is below 0"):
+        options.Finite(least=0).convert("-0.5", None, None)
+
+
+@pytest.mark.parametrize("flags", [("-q", "-v"), ("-v", "-q"), ("-qv",)])
+def test_quiet_and_verbose_exclude_each_other(flags):
+    assert "-q and -v exclude each other" in refused(*flags)
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_a_workspace_has_a_name(name):
+    assert "the name of the directory is empty" in refused("--workspace", name)
+
+
+def test_a_device_needs_no_format():
+    assert parsed("-o", "/dev/null")["out"] == Output("table", Path("/dev/null"), 0)
 
 
 def test_the_end_of_steps_is_not_included():

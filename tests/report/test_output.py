@@ -193,11 +193,11 @@ def test_render_decides_what_a_table_shows(capsys):
     assert capsys.readouterr() == ("2 rows [bold]\n", "")
 
 
-def test_stdout_that_cannot_say_a_sign_gets_a_question_mark(monkeypatch):
+def test_stdout_that_cannot_say_a_sign_gets_the_nearest(monkeypatch):
     raw = io.BytesIO()
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(raw, encoding="ascii"))
     emit(result(), Output(), render=lambda _: ["3 µs"])
-    assert raw.getvalue() == b"3 ?s\n"
+    assert raw.getvalue() == b"3 us\n"
 
 
 def write_half(path):
@@ -252,6 +252,36 @@ def test_a_link_stays_a_link(tmp_path):
 def test_a_device_is_written_to_and_not_replaced():
     output.write(b"new", Path(os.devnull))
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+
+
+def test_a_link_to_a_pipe_is_written_to(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "link").symlink_to(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    output.write(b"new", tmp_path / "link")
+    assert os.read(reader, 9) == b"new"
+    os.close(reader)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd"])
+def test_an_open_descriptor_is_written_to_where_it_stands(tmp_path, folder):
+    with (tmp_path / "log").open("wb", buffering=0) as log:
+        log.write(b"before ")
+        output.write(b"new", Path(folder) / str(log.fileno()))
+        log.write(b" after")
+    assert (tmp_path / "log").read_bytes() == b"before new after"
+
+
+def test_the_name_of_stdout_is_stdout(capfdbinary):
+    output.write(b"new", Path("/dev/stdout"))
+    assert capfdbinary.readouterr().out == b"new"
+
+
+def test_a_descriptor_that_is_not_open_is_named(tmp_path):
+    with pytest.raises(OSError, match="/dev/fd/9999"):
+        output.write(b"new", Path("/dev/fd/9999"))
 
 
 def test_notes_are_lines_on_stderr(capsys):

@@ -1,11 +1,13 @@
 """Tables that fit, and numbers that say what they are."""
 
+import io
 import math
 import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from synctax.report import tables
 from synctax.report.output import Result
@@ -50,8 +52,80 @@ def test_a_narrow_terminal_drops_the_columns_of_highest_rank_and_says_so(termina
 def test_columns_of_rank_0_stay_whatever_the_width(terminal):
     terminal(40)
     fields = [Field(f"c{i}", ["x" * 30]) for i in range(4)]
-    shown, missing = tables._fitting(fields, 40)
-    assert (len(shown), missing) == (4, 0)
+    lines = tables.to_text([tables.table(fields)]).splitlines()
+    assert sum(line.count("x") for line in lines) == 4 * 30
+    assert max(map(len, lines)) <= 40 + len("\x1b[0m") * 40
+
+
+@given(
+    st.lists(
+        st.tuples(st.text("ab µ你", max_size=12), st.integers(0, 3)), min_size=1, max_size=9
+    ),
+    st.integers(40, 200),
+)
+def test_no_cell_is_cut_at_any_width(cells, width):
+    fields = [Field(f"c{i}", [cell], rank=rank) for i, (cell, rank) in enumerate(cells)]
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("COLUMNS", str(width))
+        text = tables.to_text([tables.table(fields)])
+    assert "…" not in text
+    assert max(map(cell_len, text.splitlines())) <= width
+
+
+def test_columns_leave_only_where_they_do_not_fit(monkeypatch):
+    fields = [Field("a", ["x" * 20]), Field("b", ["y" * 20], rank=1)]
+    for width, there in ((43, True), (42, False)):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert ("y" in tables.to_text([tables.table(fields)])) is there
+
+
+@pytest.mark.parametrize(
+    ("width", "caption"), [(50, "+ 1 column on"), (40, "+ 2 columns on")]
+)
+def test_the_caption_counts_in_good_english(monkeypatch, width, caption):
+    monkeypatch.setenv("COLUMNS", str(width))
+    fields = [Field(f"c{i}", ["x" * 18], rank=i) for i in range(3)]
+    fields[2] = Field("c2", ["x" * 7], rank=0)
+    fields.append(Field("c3", ["x" * 30], rank=9))
+    assert caption in tables.to_text([tables.table(fields)])
+
+
+def test_a_pipe_is_as_wide_as_columns_says(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    text = tables.to_text([tables.table(WIDE), "word " * 30])
+    assert "column 19" not in text
+    assert max(map(len, text.splitlines())) <= 60
+
+
+@pytest.mark.parametrize("columns", ["", "0", "many", "-5"])
+def test_a_width_that_is_none_is_no_width(monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert "column 19" in tables.to_text([tables.table(WIDE)])
+
+
+def test_a_dumb_terminal_is_as_wide_as_it_is(terminal, monkeypatch):
+    terminal(300)
+    monkeypatch.setenv("TERM", "dumb")
+    assert "column 19" in tables.to_text([tables.table(WIDE)])
+
+
+def test_names_in_tables_and_sentences_cannot_move_the_cursor():
+    name = "rank0\x1b[2J\n.json"
+    text = tables.to_text([tables.table([Field(name, [name])], title=name), name])
+    assert "\x1b" not in text
+    assert text.count(r"rank0\x1b[2J\n.json") == 4
+    assert len(text.splitlines()) == 5
+
+
+def test_where_stdout_is_ascii_columns_still_line_up(monkeypatch):
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    fields = [Field("0…1", ["…", "–"], right=False), Field("t", ["1 µs", "2 s"])]
+    assert tables.to_text([tables.table(fields)]).splitlines() == [
+        "0...1      t",
+        "------------",
+        "...     1 us",
+        "-        2 s",
+    ]
 
 
 def test_a_terminal_gets_styles_unless_colour_is_unwanted(terminal, monkeypatch):

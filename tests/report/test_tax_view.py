@@ -1,21 +1,23 @@
 """A tax in words: who is accused, and of what only."""
 
+import re
+
 import pytest
 
 from synctax.collectives.model import Group
-from synctax.collectives.tax import measure
+from synctax.collectives.tax import Tax, measure
 from synctax.report.output import Result
 from synctax.report.tables import to_text
-from synctax.report.tax_view import parts
-from synctax.schema import MEASURE
+from synctax.report.tax_view import collectives, parts, ranks
+from synctax.schema import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 from tests.collectives.job import C, rank
 
 PAIR = Group("0", (0, 1), "tp", 2, "kernel")
 
 
-def view(late: list[int], *, host: str = "node0") -> str:
-    """The summary of a pair of which rank `late[k]` is late to collective k."""
-    ranks = [
+def measured(late: list[int], *, host: str = "node0") -> Tax:
+    """The tax of a pair of which rank `late[k]` is late to collective k."""
+    traces = [
         rank(
             r,
             [C(1_000.0 * (k + 1) + 97 * k * k, 20 if who == r else 60)
@@ -25,7 +27,12 @@ def view(late: list[int], *, host: str = "node0") -> str:
         )
         for r in (0, 1)
     ]  # fmt: skip
-    tax = measure(ranks)
+    return measure(traces)
+
+
+def view(late: list[int], *, host: str = "node0") -> str:
+    """The summary of such a pair."""
+    tax = measured(late, host=host)
     return to_text(parts(tax, Result(MEASURE, tax.to_frame())), to_file=True)
 
 
@@ -52,6 +59,74 @@ def test_where_all_ranks_tie_nobody_was_last():
 @pytest.mark.parametrize(("late", "drawn"), [([1] * 40, True), ([1] * 12, False)])
 def test_a_curve_is_drawn_only_of_enough_collectives(late, drawn):
     assert ("cumulated over" in view(late)) is drawn
+
+
+SHOWN = {
+    MEASURE: (lambda tax: tax.to_frame(), None),
+    MEASURE_COLLECTIVES: (lambda tax: tax.per_collective(), collectives),
+    MEASURE_RANKS: (lambda tax: tax.per_rank(), ranks),
+}
+
+
+def table_of(table, width, monkeypatch, *, host="node0") -> list[str]:
+    """What a terminal of a width shows of forty collectives of a pair."""
+    tax = measured([1] * 40, host=host)
+    frame, render = SHOWN[table]
+    monkeypatch.setenv("COLUMNS", str(width))
+    result = Result(table, frame(tax))
+    return to_text(render(result) if render else parts(tax, result)[:1]).splitlines()
+
+
+@pytest.mark.parametrize("table", SHOWN)
+def test_no_cell_is_cut_on_any_terminal(monkeypatch, table):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("NO_COLOR", "1")
+    for width in range(40, 201):
+        lines = table_of(table, width, monkeypatch)
+        cells = [cell for line in lines for cell in line.split("   ")]
+        assert not [c for c in cells if c.rstrip().endswith("…")], width
+        assert max(map(len, lines)) <= width + len("\x1b[0m") * 40
+
+
+@pytest.mark.parametrize(
+    ("table", "columns"),
+    [
+        (MEASURE, ["group", "op", "transfer", "tax", "p99", "waits", "last"]),
+        (
+            MEASURE_COLLECTIVES,
+            ["group", "op", "index", "tax", "share", "straggler", "status"],
+        ),
+        (
+            MEASURE_RANKS,
+            ["group", "op", "rank", "share last", "mean wait", "p90", "exposed"],
+        ),
+    ],
+)
+def test_eighty_columns_show_what_matters(monkeypatch, table, columns):
+    head = table_of(table, 80, monkeypatch)[0]
+    places = [head.find(name) for name in columns]
+    assert -1 not in places
+    assert places == sorted(places)
+
+
+def test_every_collective_is_printed_with_units(monkeypatch):
+    lines = table_of(MEASURE_COLLECTIVES, 120, monkeypatch)
+    assert len(lines) == 2 + 40 + any("column" in line for line in lines)
+    assert re.search(r"tp +0,1 .* 20 µs +40 µs +67 % +rank 1 +ok$", lines[10])
+
+
+def test_every_rank_is_printed_with_units(monkeypatch):
+    lines = table_of(MEASURE_RANKS, 120, monkeypatch)
+    late = next(line for line in lines if re.search(r" 1 +node0", line))
+    assert re.search(r"100 % +0 µs +0 µs +0 µs", late)
+
+
+@pytest.mark.parametrize("table", [MEASURE_COLLECTIVES, MEASURE_RANKS])
+def test_no_rows_are_said(table):
+    frame = table.to_frame({name: [] for name in table.names})
+    render = SHOWN[table][1]
+    assert render(Result(table, frame)) == [f"no rows of {table.schema}"]
 
 
 def test_an_unknown_host_is_left_out_of_the_sentence():

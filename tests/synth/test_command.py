@@ -89,6 +89,18 @@ def test_a_full_directory_needs_force(run, tmp_path):
         (("--lost-head", "2"), "'2' is no rank with a number, like 2:1"),
         (("--lost-head", "2:x"), "'x' is not a valid integer"),
         (("--layout", "tree"), "'tree' is not one of"),
+        (("--seed", 2**63), "seed must be at most 9,223,372,036,854,775,807, got"),
+        (("--tp", 999_999_999_999), "tp must be at most 100,000, got 999999999999"),
+        (("--tp", 1000, "--dp", 101), "at most 100,000 ranks, got 202,000"),
+        (("--layers", 101, "--coalesced", 100), "at most 10,000, got 10,100"),
+        (("--jitter", "nan"), "'nan' is no finite number"),
+        (("--rank-clock-offset-us", "1:inf"), "'inf' is no finite number"),
+        (("--delay", "rank=1,step=0,kernel=0,ms=nan"), "'nan' is no finite number"),
+        (("--lost-tail", "1:9999999999"), "lost_tail must be at most 1,000,000,000"),
+        (
+            ("--tp-payload-bytes", 10**12, "--bandwidth-gb-per-s", 0.001),
+            "the longest transfer (payload_bytes / bandwidth_gb_per_s) must take at most",
+        ),
         (("--write-ranks", "8"), "write_ranks names rank 8, the world has 8 ranks"),
     ],
 )
@@ -97,6 +109,53 @@ def test_wrong_usage_is_said_in_words(run, tmp_path, options, message):
     assert result.exit_code == 2
     assert message in result.stderr
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, field in SynthJob.__dataclass_fields__.items()
+        if type(field.default) in (int, float)
+    ],
+)
+def test_every_number_has_an_end(run, tmp_path, name):
+    result = run("synth", tmp_path / "made", f"--{name.replace('_', '-')}", "9" * 20)
+    assert result.exit_code == 2
+    assert f"{name} must " in result.stderr
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--tp", 50_000, "--layers", 1000), "a step has 3,500,200,000 kernels"),
+        (("--steps", 100_000_000), "the job has 35,200,000,000 communication kernels"),
+        (("--size-mb", 9e6), "at most 1,000,000,000 can be simulated"),
+        (
+            ("--dp-payload-bytes", 10**12, "--bandwidth-gb-per-s", 2, "--steps", 100_000),
+            "the transfers of the job take up to",
+        ),
+    ],
+)
+def test_a_job_too_large_is_refused_before_anything_is_made(
+    run, tmp_path, options, message
+):
+    result = run("synth", tmp_path / "made", *options)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_failed_run_leaves_no_folder(run, tmp_path, monkeypatch):
+    def fails(*_):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "kept").mkdir()
+    monkeypatch.setattr("synctax.synth.writer.header", fails)
+    assert run("synth", tmp_path / "new" / "made", *SMALL).exit_code == 1
+    assert run("synth", tmp_path / "kept", *SMALL).exit_code == 1
+    assert [path.name for path in tmp_path.rglob("*")] == ["kept"]
 
 
 def test_a_delay_that_finds_no_kernel_cannot_be_served(run, tmp_path):

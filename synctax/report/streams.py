@@ -1,0 +1,122 @@
+"""stdout and stderr as they are found: closed, full, without µ; and names that play tricks.
+
+Whatever people read goes through `visible`, so that a file, host, group or kernel whose
+name holds control characters cannot move the cursor or begin a new line. JSON, CSV and
+Parquet keep the names as they are.
+"""
+
+import os
+import sys
+from typing import IO
+
+_INSTEAD = str.maketrans(
+    {
+        "µ": "u",
+        "×": "x",
+        "–": "-",
+        "—": "-",
+        "…": "...",
+        "²": "2",
+        "⁹": "^9",
+        "χ": "chi",
+        "é": "e",
+        "≤": "<=",
+        "≥": ">=",
+        "±": "+-",
+        "→": "->",
+        "─": "-",
+        "━": "-",
+        "│": "|",
+        "└": "+",
+    }
+)
+"""What stands for a sign where the encoding does not know it."""
+
+
+def visible(text: str) -> str:
+    r"""Escape what does not print: control characters, marks of direction, lone surrogates.
+
+    Examples
+    --------
+    >>> print(visible("rank0\x1b[31m\n.json"))
+    rank0\x1b[31m\n.json
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def spelled(text: str, encoding: str) -> str:
+    r"""Replace what an encoding does not know by signs that it knows.
+
+    Examples
+    --------
+    >>> spelled("4 × 2.5 µs – 你", "ascii"), spelled("4 × 2.5 µs", "latin-1")
+    ('4 x 2.5 us - \\u4f60', '4 × 2.5 µs')
+    """
+    if text.isascii():
+        return text
+    missing = {ord(c) for c in set(text) if not _knows(encoding, c)}
+    known = {
+        code: _INSTEAD.get(code) or chr(code).encode("ascii", "backslashreplace").decode()
+        for code in missing
+    }
+    return text.translate(known)
+
+
+def _knows(encoding: str, sign: str) -> bool:
+    return sign.encode(encoding, "ignore") != b""
+
+
+def encoding_of(stream: IO[str]) -> str:
+    """Name the encoding of a stream; one that names none holds anything."""
+    return getattr(stream, "encoding", None) or "utf-8"
+
+
+def say(text: str) -> None:
+    """Write a line to stderr; where it takes none, the work goes on without."""
+    try:
+        sys.stderr.write(spelled(text, encoding_of(sys.stderr)) + "\n")
+        sys.stderr.flush()
+    except OSError:  # nobody is left to be told
+        discard(sys.stderr)
+
+
+def discard(stream: IO[str]) -> None:
+    """Send the rest of a stream that takes no more to nowhere.
+
+    What its buffer still holds would else fail once more when the interpreter ends, and
+    change the exit code.
+    """
+    try:
+        number = stream.fileno()
+    except (OSError, ValueError):  # a stream in memory has no descriptor to fail
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
+
+
+def mend() -> None:
+    """Occupy standard descriptors that came closed.
+
+    A trace would else be opened under the number of stderr, and be written to. What was
+    to go to stderr is lost; writing to a stdout that was closed still fails (`EBADF`),
+    because the descriptor in its place can only be read.
+    """
+    for number, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, flags)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+    if sys.stdout is None:
+        sys.stdout = _text(1)
+    if sys.stderr is None:
+        sys.stderr = _text(2)
+
+
+def _text(number: int) -> IO[str]:
+    return open(number, "w", encoding="utf-8", closefd=False)

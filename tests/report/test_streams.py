@@ -1,0 +1,72 @@
+"""Names that play tricks, encodings without µ, streams that take nothing."""
+
+import io
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synctax.report import streams
+from synctax.report.streams import spelled, visible
+
+
+@given(st.text())
+def test_what_is_shown_prints_and_is_one_line(text):
+    assert visible(text).isprintable()
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
+def test_a_plain_name_is_shown_as_it_is(text):
+    assert visible(text) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\x1b[2Jb", r"a\x1b[2Jb"),
+        ("a\nb\r\t", r"a\nb\r\t"),
+        ("\u202egpj.json", r"\u202egpj.json"),
+        ("\x9b31m", r"\x9b31m"),
+        (os.fsdecode(b"rank\xff"), r"rank\udcff"),
+        ("größe 你", "größe 你"),
+    ],
+)
+def test_what_would_play_tricks_is_spelled_out(name, shown):
+    assert visible(name) == shown
+
+
+@given(st.text(), st.sampled_from(["ascii", "latin-1", "cp1252", "utf-8"]))
+def test_what_is_spelled_can_be_encoded(text, encoding):
+    spelled(visible(text), encoding).encode(encoding)
+
+
+def test_only_what_is_missing_is_replaced():
+    assert spelled("4 × 2.5 µs, 0…1 ─ –", "ascii") == "4 x 2.5 us, 0...1 - -"
+    assert spelled("4 × 2.5 µs, 0…1", "latin-1") == "4 × 2.5 µs, 0...1"
+    assert spelled("4 × 2.5 µs, 0…1", "utf-8") == "4 × 2.5 µs, 0…1"
+
+
+def test_a_stream_that_is_full_is_given_up(monkeypatch, tmp_path):
+    class Full(io.TextIOWrapper):
+        def write(self, _text):
+            raise OSError(28, "No space left on device")
+
+    with (tmp_path / "log").open("wb") as log:
+        full = Full(log, encoding="utf-8")
+        monkeypatch.setattr("sys.stderr", full)
+        streams.say("note")
+        os.write(log.fileno(), b"more")
+        assert (tmp_path / "log").read_bytes() == b""
+        full.detach()
+
+
+def test_a_stream_in_memory_has_nothing_to_give_up():
+    streams.discard(io.StringIO())
+
+
+def test_descriptors_that_are_open_stay(capfd):
+    streams.mend()
+    os.write(1, b"out")
+    os.write(2, b"err")
+    assert capfd.readouterr() == ("out", "err")
