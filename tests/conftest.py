@@ -48,6 +48,12 @@ def run() -> Callable[..., Result]:
     return run
 
 
+def assert_in_words(result: Result) -> None:
+    """Check that a command ended in words: neither a traceback nor a fault of its own."""
+    assert "Traceback" not in result.stderr + result.stdout
+    assert "unexpected" not in result.stderr, result.stderr
+
+
 @pytest.fixture
 def process() -> Callable[..., "subprocess.CompletedProcess[str]"]:
     """Run a command as users do, in a process of its own, with nothing on its stdin."""

@@ -13,7 +13,7 @@ import pytest
 
 from synctax.schema import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 from synctax.synth import SynthJob, write
-from tests.conftest import ROOT
+from tests.conftest import ROOT, assert_in_words
 from tests.trace.builders import annotation, kernel, trace
 
 EXAMPLE = ROOT / "examples" / "tp4-fsdp2"
@@ -159,7 +159,7 @@ def test_a_folder_of_junk_names_what_was_found(measure, tmp_path):
     result = measure(junk)
     assert result.exit_code == 3
     assert "rank0.json" in result.stderr
-    assert "Traceback" not in result.stderr + result.stdout
+    assert_in_words(result)
 
 
 def test_one_rank_alone_has_nothing_to_compare(measure):
@@ -226,7 +226,7 @@ def test_kernels_without_names_or_ranks_do_not_crash(measure, tmp_path):
         (tmp_path / f"rank{r}.json").write_bytes(trace(kernels))
     result = measure(tmp_path / "rank0.json", tmp_path / "rank1.json")
     assert result.exit_code in (0, 1)
-    assert "Traceback" not in result.stderr
+    assert_in_words(result)
 
 
 def gone(group: int) -> bool:
@@ -278,6 +278,7 @@ def test_ctrl_c_leaves_no_file_and_no_process(tmp_path):
     _, stderr = started.communicate(timeout=30)
     assert started.returncode in (130, 0)  # 0: it was faster than the signal
     assert b"Traceback" not in stderr
+    assert b"unexpected" not in stderr
     if started.returncode == 130:
         assert not out.exists()
     assert gone(started.pid)
