@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import settings
 
 from synctax.cli import main
+
+# A deadline would make a busy machine fail a law that holds.
+settings.register_profile("synctax", deadline=None)
+settings.load_profile("synctax")
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
