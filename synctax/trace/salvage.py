@@ -41,7 +41,11 @@ _PLAIN_MEMBERS = re.compile(
 )
 """Members without any damage, each followed by another."""
 _PLAIN_KEYS = re.compile(_PLAIN_KEY)
-_PLAIN_OBJECT = re.compile(rb"\{[^{}]*+\}")
+_PLAIN_PARTS = {
+    b"{": re.compile(rb"\{[^{}]*+\}"),
+    b"[": re.compile(rb"\[(?:[^\[\]{}]|\[[^\[\]{}]*+\])*+\]"),
+}
+"""Where a part without damage may end, by its first character."""
 _TO_ESCAPE = re.compile(r'\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]|\\|"|[\x00-\x1f]')
 _LONE_SURROGATE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(\\u[dD][c-fC-F][0-9a-fA-F]{2})?"
@@ -133,6 +137,9 @@ class _Parser:
 
     def peek(self) -> bytes:
         """Return the next character that is not white space; empty at the end."""
+        mark = self.text[self.at : self.at + 1]
+        if mark and not mark.isspace():
+            return mark
         space = _SPACE.match(self.text, self.at)
         self.at = space.end() if space else self.at
         return self.text[self.at : self.at + 1]
@@ -141,6 +148,8 @@ class _Parser:
         first = self.peek()
         if depth > MAX_DEPTH or not first:
             raise _HopelessError
+        if depth and first in _PLAIN_PARTS and self._undamaged(first):
+            return
         if first == b"{":
             self._object(depth)
         elif first == b"[":
@@ -151,8 +160,6 @@ class _Parser:
             self._literal(first)
 
     def _object(self, depth: int) -> None:
-        if depth and self._undamaged():
-            return
         self._open(b"{")
         keys: set[bytes] = set()
         while self._more(b"}", first=not keys):
@@ -167,9 +174,9 @@ class _Parser:
             self.value(depth + 1)
         self._open(b"}")
 
-    def _undamaged(self) -> bool:
-        """Pass an object within the object that a strict decoder can read as it stands."""
-        found = _PLAIN_OBJECT.match(self.text, self.at)
+    def _undamaged(self, first: bytes) -> bool:
+        """Pass a part that a strict decoder can read as it stands."""
+        found = _PLAIN_PARTS[first].match(self.text, self.at)
         if found is None:
             return False
         try:
