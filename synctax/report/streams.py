@@ -108,10 +108,7 @@ def mend() -> None:
         try:
             os.fstat(number)
         except OSError:
-            opened = os.open(os.devnull, flags)
-            if opened != number:
-                os.dup2(opened, number)
-                os.close(opened)
+            os.open(os.devnull, flags)  # takes the lowest number that is free: this one
     if sys.stdout is None:
         sys.stdout = _text(1)
     if sys.stderr is None:

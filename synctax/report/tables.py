@@ -13,7 +13,7 @@ from synctax.report.output import Result
 from synctax.report.streams import encoding_of, spelled, visible
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.console import Console, RenderableType
 
 ABSENT = "–"
 """What stands in a cell without a value."""
@@ -71,12 +71,13 @@ def to_text(parts: "Iterable[RenderableType]", *, to_file: bool = False) -> str:
         legacy_windows=False,
     )
     for part in parts:
-        shown = part
-        if isinstance(part, str):
-            shown = spelled(visible(part), encoding)
-        elif isinstance(part, Fitted):
-            shown = part.readable(encoding)
-        console.print(shown, soft_wrap=isinstance(part, str) and width == _UNBOUNDED)
+        if isinstance(part, Fitted):
+            part.readable(encoding).print_on(console)
+        elif isinstance(part, str):
+            text = spelled(visible(part), encoding)
+            console.print(text, soft_wrap=width == _UNBOUNDED)
+        else:
+            console.print(part)
     text = spelled(console.file.getvalue(), encoding)  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
@@ -111,34 +112,61 @@ class Fitted:
         ]
         return Fitted(fields, show(self.title))
 
-    def __rich_console__(
-        self, console: "Console", options: "ConsoleOptions"
-    ) -> "Iterator[RenderableType]":
-        """Choose columns for the width at hand and lay them out."""
-        from rich import box
-        from rich.table import Table
+    def __rich__(self) -> "RenderableType":
+        """Lay out all columns, where the table stands within something else of rich."""
+        return _folded(self.fields)
 
-        shown, fits = _fitting(self.fields, options.max_width)
+    def print_on(self, console: "Console") -> None:
+        """Choose columns for the width at hand and lay them out."""
+        from rich.text import Text
+
+        shown, fits = _fitting(self.fields, console.width)
         missing = len(self.fields) - len(shown)
-        grid = Table(
-            box=box.SIMPLE_HEAD,
-            show_edge=False,
-            pad_edge=False,
-            title=self.title or None,
-            title_justify="left",
-            caption=_caption(missing),
-            caption_justify="left",
+        if self.title:
+            console.print(Text(self.title, "italic"))
+        if fits:
+            head, *rows = _lines(shown)
+            console.print(Text(head, "bold"))
+            # rich takes a millisecond a row
+            console.file.writelines(f"{row}\n" for row in rows)
+        else:
+            console.print(_folded(shown))
+        if missing:
+            columns = "column" if missing == 1 else "columns"
+            console.print(Text(f"+ {missing} {columns} on a wider terminal", "dim italic"))
+
+
+def _lines(fields: Sequence[Field]) -> Iterator[str]:
+    """Lay out a table whose lines fit: titles, a rule, the rows."""
+    from rich.cells import cell_len
+
+    columns = []
+    for one in fields:
+        cells = (one.title, *one.cells)
+        lengths = [len(cell) if cell.isascii() else cell_len(cell) for cell in cells]
+        blanks = [" " * (max(lengths) - length) for length in lengths]
+        pairs = zip(cells, blanks, strict=True)
+        columns.append([b + c if one.right else c + b for c, b in pairs])
+    lines = map((" " * _GAP).join, zip(*columns, strict=True))
+    head = next(lines)
+    yield head
+    yield "─" * cell_len(head)
+    yield from lines
+
+
+def _folded(fields: Sequence[Field]) -> "RenderableType":
+    """Lay out a table that is too wide: long cells take several lines."""
+    from rich import box
+    from rich.table import Table
+
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for one in fields:
+        grid.add_column(
+            one.title, justify="right" if one.right else "left", overflow="fold"
         )
-        for column in shown:
-            grid.add_column(
-                column.title,
-                justify="right" if column.right else "left",
-                no_wrap=fits,
-                overflow="fold",
-            )
-        for cells in zip(*(column.cells for column in shown), strict=True):
-            grid.add_row(*cells)
-        yield grid
+    for cells in zip(*(one.cells for one in fields), strict=True):
+        grid.add_row(*cells)
+    return grid
 
 
 def table(fields: Sequence[Field], *, title: str = "") -> Fitted:
@@ -163,12 +191,6 @@ def plain(result: Result) -> "list[RenderableType]":
             ]
         )
     ]
-
-
-def _caption(missing: int) -> str | None:
-    if not missing:
-        return None
-    return f"+ {missing} column{'' if missing == 1 else 's'} on a wider terminal"
 
 
 def _fitting(fields: Sequence[Field], width: int) -> tuple[list[Field], bool]:

@@ -90,6 +90,27 @@ def test_an_unlike_command_is_sent_to_help(run):
     assert "see synctax --help" in run("xyzzy").stderr
 
 
+@pytest.mark.parametrize(
+    ("number", "code", "stderr"),
+    [(32, 141, ""), (28, 1, "synctax: error: no space left on device\n")],
+)
+def test_help_that_cannot_be_written_is_no_traceback(
+    run, monkeypatch, number, code, stderr
+):
+    def get_help(_context):
+        raise OSError(number, "No space left on device")
+
+    monkeypatch.setattr(click.Context, "get_help", get_help)
+    result = run("--help")
+    assert (result.exit_code, result.stderr) == (code, stderr)
+
+
+def test_a_pipe_closed_while_a_command_runs_is_no_error(run, command):
+    command(raising(BrokenPipeError(32, "Broken pipe")))
+    result = run("probe")
+    assert (result.exit_code, result.stderr) == (141, "")
+
+
 def test_an_unknown_option_of_the_group_is_wrong_usage(run):
     result = run("--xyzzy")
     assert (result.exit_code, result.stdout) == (2, "")

@@ -1,5 +1,6 @@
 """Results as JSON, CSV, Parquet and tables; files that are whole or absent."""
 
+import errno
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synctax.errors import SynctaxError
 from synctax.report import output
 from synctax.report.output import Output, Result, emit
 from synctax.schema import Column, Table
@@ -252,6 +254,39 @@ def test_a_link_stays_a_link(tmp_path):
 def test_a_device_is_written_to_and_not_replaced():
     output.write(b"new", Path(os.devnull))
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+
+
+def test_a_stdout_that_fails_is_named(monkeypatch, tmp_path):
+    (tmp_path / "out").touch()
+    # it can only be read: as where stdout was closed
+    with (tmp_path / "out").open("rb") as raw:
+        closed = io.TextIOWrapper(io.BufferedWriter(Unwritable(raw.fileno(), errno.EBADF)))
+        full = io.TextIOWrapper(io.BufferedWriter(Unwritable(raw.fileno(), errno.ENOSPC)))
+        monkeypatch.setattr("sys.stdout", closed)
+        with pytest.raises(SynctaxError, match=r"stdout is closed; .* -o FILE"):
+            output.write(b"new", None)
+        monkeypatch.setattr("sys.stdout", full)
+        with pytest.raises(OSError, match="No space left on device: 'stdout'"):
+            output.write(b"new", None)
+        closed.buffer.raw.number = full.buffer.raw.number = None
+        for stream in (closed, full):
+            stream.close()
+
+
+class Unwritable(io.RawIOBase):
+    def __init__(self, descriptor, number):
+        self.descriptor, self.number = descriptor, number
+
+    def writable(self):
+        return True
+
+    def fileno(self):
+        return self.descriptor
+
+    def write(self, data):
+        if self.number is not None:
+            raise OSError(self.number, os.strerror(self.number))
+        return len(data)
 
 
 def test_a_link_to_a_pipe_is_written_to(tmp_path):

@@ -2,6 +2,7 @@
 
 import io
 import os
+import sys
 
 import pytest
 from hypothesis import given
@@ -63,6 +64,27 @@ def test_a_stream_that_is_full_is_given_up(monkeypatch, tmp_path):
 
 def test_a_stream_in_memory_has_nothing_to_give_up():
     streams.discard(io.StringIO())
+
+
+def test_a_closed_stdin_is_occupied():
+    kept = os.dup(0)
+    try:
+        os.close(0)
+        streams.mend()
+        assert os.read(0, 1) == b""
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+
+
+def test_streams_that_python_found_closed_are_there_again(monkeypatch, capfd):
+    monkeypatch.setattr("sys.stdout", None)
+    monkeypatch.setattr("sys.stderr", None)
+    streams.mend()
+    sys.stdout.write("out\n")
+    sys.stdout.flush()
+    streams.say("err µ")
+    assert capfd.readouterr() == ("out\n", "err µ\n")
 
 
 def test_descriptors_that_are_open_stay(capfd):

@@ -122,6 +122,16 @@ def test_every_rank_is_printed_with_units(monkeypatch):
     assert re.search(r"100 % +0 µs +0 µs +0 µs", late)
 
 
+def test_reasons_and_windows_are_shown_where_there_are_some():
+    for table, render in ((MEASURE_COLLECTIVES, collectives), (MEASURE_RANKS, ranks)):
+        row = {name: [None] for name in table.names} | {"window": ["iteration_3"]}
+        if table is MEASURE_COLLECTIVES:
+            row["reason"] = ["rank 1 has none"]
+        text = to_text(render(Result(table, table.to_frame(row))))
+        assert "iteration_3" in text
+        assert ("rank 1 has none" in text) is (table is MEASURE_COLLECTIVES)
+
+
 @pytest.mark.parametrize("table", [MEASURE_COLLECTIVES, MEASURE_RANKS])
 def test_no_rows_are_said(table):
     frame = table.to_frame({name: [] for name in table.names})
