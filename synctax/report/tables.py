@@ -144,7 +144,8 @@ def _lines(fields: Sequence[Field]) -> Iterator[str]:
     for one in fields:
         cells = (one.title, *one.cells)
         lengths = [len(cell) if cell.isascii() else cell_len(cell) for cell in cells]
-        blanks = [" " * (max(lengths) - length) for length in lengths]
+        widest = max(lengths)
+        blanks = [" " * (widest - length) for length in lengths]
         pairs = zip(cells, blanks, strict=True)
         columns.append([b + c if one.right else c + b for c, b in pairs])
     lines = map((" " * _GAP).join, zip(*columns, strict=True))
