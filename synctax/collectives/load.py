@@ -64,7 +64,7 @@ class FileRow:
     collectives: RankCollectives | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Job:
     """The ranks of a job that were found and read.
 
@@ -93,6 +93,12 @@ class Job:
     world_size: int | None
     skipped: tuple[Skipped, ...]
     ignored: int
+
+    def __repr__(self) -> str:
+        ranks = len({rank.rank for rank in self.ranks})
+        collectives = sum(len(rank) for rank in self.ranks)
+        files = f"{len(self.files)} file" + "s" * (len(self.files) != 1)
+        return f"<Job: {ranks} ranks from {files}, {collectives:,} communication kernels>"
 
     @property
     def facts(self) -> tuple[FileFacts, ...]:

@@ -299,7 +299,8 @@ def _apart_in_time(label: str, inside: list[Claim]) -> list[Note]:
             "apart_in_time",
             len(apart),
             f"rank {rank_text(c.rank for c in apart)}{f' of {label}' if label else ''} "
-            "was recorded when no other rank was: its collectives have no partner",
+            "was recorded when no other rank was, by its clock: if that is right (a lost "
+            "baseTimeNanoseconds makes it wrong), its collectives have no partner",
         )
     ]
 

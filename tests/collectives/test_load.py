@@ -301,3 +301,10 @@ def test_real_jobs_load_with_ranks_from_their_content(
     assert {r.comm_kernels for r in found.ranks} == kernels
     assert {f.rank_source for f in found.files} == {"content"}
     assert found.world_size == ranks
+
+
+def test_a_job_shows_itself_in_one_line(tmp_path):
+    from synctax.synth import SynthJob, write
+
+    write(SynthJob(tp=2, fsdp=1, layers=1, steps=1), tmp_path)
+    assert repr(load(tmp_path)).startswith("<Job: 2 ranks from 2 files, ")
