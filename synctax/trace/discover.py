@@ -367,7 +367,7 @@ def _with_bare_ranks(files: list[TraceFile]) -> list[TraceFile]:
 
 
 def _nothing_found(targets: Sequence[str], skipped: list[Skipped], ignored: int) -> str:
-    where = ", ".join(targets) or "the manifest"
+    where = ", ".join(targets) or "what was given: no path, or an empty manifest"
     if not skipped:
         lies = f"{ignored} other files" if ignored else "no file at all"
         return (
