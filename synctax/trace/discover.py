@@ -185,12 +185,13 @@ def _expand(target: str) -> Iterator[_Found]:
         for path in walk(target):
             yield from _in_folder(path)
     elif Path(target).exists():
+        size_bytes = _size(target)
         if not Path(target).is_file():
             raise BadInputError(
                 f"{target} is a pipe or a device, and a trace is looked at more than once; "
                 "save it to a file first"
             )
-        yield _Found(os.path.normpath(target), _size(target), named=True)
+        yield _Found(os.path.normpath(target), size_bytes, named=True)
     elif glob.has_magic(target):
         matches = glob.glob(target, recursive=True)  # noqa: PTH207 - may be absolute
         if not matches:
