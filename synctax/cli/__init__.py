@@ -8,6 +8,7 @@ with 141 = 128 + SIGPIPE, as other tools do: not with 0, which would say that a 
 by `--fail-above-us` was kept.
 """
 
+import atexit
 import difflib
 import errno
 import importlib
@@ -24,8 +25,7 @@ from typing import Any, NoReturn
 import click
 
 from synctax.errors import SynctaxError
-from synctax.report.output import CLOSED_STDOUT
-from synctax.report.streams import discard, mend, say, visible
+from synctax.report.streams import CLOSED_STDOUT, discard, mend, say, visible
 
 COMMANDS = {
     "inspect": "Show which file is which rank, what is odd, what can be computed.",
@@ -136,6 +136,9 @@ class LazyGroup(click.Group):
             return run(standalone_mode=False)
         try:
             with _stopped_by_signals():
+                # Ctrl-C while the interpreter ends would kill it: the result is out
+                atexit.unregister(_ignore_interrupts)
+                atexit.register(_ignore_interrupts)
                 mend()
                 code = _run(run)
         except KeyboardInterrupt:
@@ -159,6 +162,10 @@ def _run(run: Callable[..., Any]) -> int:
         say(f"synctax: error: {_os_error(error)}")
         return EXIT_FAILED
     return code if isinstance(code, int) else 0
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _show(error: click.ClickException) -> None:

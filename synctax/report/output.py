@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
 from synctax.errors import SynctaxError
-from synctax.report.streams import discard, encoding_of, say, spelled, visible
+from synctax.report.streams import (
+    CLOSED_STDOUT,
+    discard,
+    encoding_of,
+    say,
+    spelled,
+    visible,
+)
 from synctax.schema import Table
 
 if TYPE_CHECKING:
@@ -151,9 +158,6 @@ def write(data: bytes | Iterable[bytes], path: Path | None) -> None:
             raise SynctaxError(CLOSED_STDOUT) from error
         error.filename = "stdout"
         raise
-
-
-CLOSED_STDOUT = "stdout is closed; leave it open, or write to a file with -o FILE"
 
 
 @contextlib.contextmanager

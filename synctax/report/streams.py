@@ -9,6 +9,8 @@ import os
 import sys
 from typing import IO
 
+CLOSED_STDOUT = "stdout is closed; leave it open, or write to a file with -o FILE"
+
 _INSTEAD = str.maketrans(
     {
         "µ": "u",

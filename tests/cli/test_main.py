@@ -315,6 +315,21 @@ def test_a_stopped_command_leaves_no_half_written_file(tmp_path, number, code, s
     assert [path.name for path in tmp_path.iterdir()] == ["probe.py"]
 
 
+def test_ctrl_c_when_all_is_done_changes_no_exit_code():
+    # what is registered first runs last: when the command line has let go
+    program = (
+        "import atexit, os, signal\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "from synctax.cli import main\n"
+        "main(['--version'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("synctax ")
+
+
 def test_a_closed_pipe_ends_in_silence(tmp_path):
     with start("for _ in range(100_000): click.echo('row')", tmp_path) as running:
         running.stdout.readline()
