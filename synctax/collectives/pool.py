@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from synctax.arrays import I8, I32, I64, U64, Bool
-from synctax.collectives.model import Group, RankCollectives
+from synctax.collectives.model import Group, Origin, RankCollectives
 from synctax.collectives.streams import stream_numbers
 from synctax.trace.model import Note
-
-UNLABELLED = "unlabelled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class JobGroup:
     @property
     def labelled(self) -> bool:
         """Whether the trace's metadata names the group."""
-        return self.origin != "inferred"
+        return self.origin != Origin.INFERRED
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ def _job_group(
     named = [group for _, group in seen if group.role != f"pg {name}"]
     shown = members or tuple(sorted(ranks[position].rank for position in here))
     size = max([len(shown), *(group.size or 0 for _, group in seen)])
-    origin = first.origin if members is not None else "inferred"
+    origin = first.origin if members is not None else Origin.INFERRED
     role = named[0].role if named else first.role
     return JobGroup(role, name, shown, size, tuple(here), origin, window)
 

@@ -11,8 +11,7 @@ from synctax.arrays import F64, I64, NS_PER_S, NS_PER_US, Bool
 from synctax.collectives.load import Job
 from synctax.collectives.match import default_end_tolerance_us, match
 from synctax.collectives.matches import Matches, Status
-from synctax.collectives.model import Op, RankCollectives
-from synctax.collectives.pool import UNLABELLED
+from synctax.collectives.model import UNLABELLED, Op, RankCollectives
 from synctax.collectives.wait import Waits, busbw_factor, busbw_gb_per_s, exposed_ns, waits
 from synctax.errors import SynctaxError
 from synctax.trace.model import Note
