@@ -7,6 +7,7 @@ import time
 from dataclasses import fields
 
 import numpy as np
+
 from synctax.trace.kineto import read_rank
 
 
