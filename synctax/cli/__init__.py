@@ -251,7 +251,7 @@ Example:
 
 \b
 Exit codes: 0 done, 1 cannot be served, 2 wrong usage, 3 bad input,
-4 a limit that you set was exceeded.
+4 a limit that you set was exceeded, 130 interrupted, 141 the reader left.
 """
 
 
