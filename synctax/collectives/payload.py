@@ -105,17 +105,6 @@ def _plausible(amount: int, limit: int) -> int:
     return amount if 0 <= amount <= limit else ABSENT
 
 
-def from_elements(in_elements: int, out_elements: int, dtype: str) -> int:
-    """Bytes of the larger of input and output; -1 where count or type is unknown.
-
-    >>> from_elements(1024, 8192, "BFloat16")
-    16384
-    """
-    known = names.dtype(dtype)
-    elements = max(in_elements, out_elements)
-    return elements * known.bytes if known is not None and elements >= 0 else ABSENT
-
-
 def from_sizes(size: Sizes, op: Op, ranks: int | None, *, both_sides: bool) -> int:
     """Bytes of the full buffer, from the tensors a call was given.
 

@@ -11,7 +11,6 @@ from synctax.arrays import F64, I64, NS_PER_US
 from synctax.collectives.clock import ClockFit
 from synctax.collectives.matches import Identity, Status
 from synctax.collectives.model import Op
-from synctax.collectives.pool import JobGroup
 from synctax.collectives.stragglers import longest_run, run_p, uniform_p
 from synctax.schema import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 
@@ -318,8 +317,3 @@ def _clock_of(tax: "Tax", slots: I64, position: int) -> ClockFit | None:
     clocks = tax.matches.clocks
     fits = [clocks[g].get(position) for g in np.unique(tax.matches.group[slots])]
     return next((clock for clock in fits if clock is not None), None)
-
-
-def group_label(group: JobGroup) -> str:
-    """What to call a group in a sentence: `tp 0-3`."""
-    return f"{group.role} {ranks_text(group.ranks)}"

@@ -315,16 +315,3 @@ def rate_gb_per_s(value: float | None) -> str:
     if value is None or is_absent(value):
         return ABSENT
     return f"{size_bytes(value * 1e9)}/s"
-
-
-def p_value(p: float | None) -> str:
-    """Write a p-value as it is read.
-
-    Examples
-    --------
-    >>> p_value(0.00001), p_value(0.0321), p_value(None)
-    ('p < 0.001', 'p = 0.032', '–')
-    """
-    if p is None or is_absent(p):
-        return ABSENT
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"

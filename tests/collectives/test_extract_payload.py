@@ -14,7 +14,6 @@ from synctax.collectives.model import Op
 from synctax.collectives.payload import (
     UNKNOWN_SIZES,
     Sizes,
-    from_elements,
     from_sizes,
     sizes,
 )
@@ -59,13 +58,6 @@ def test_a_coalesced_call_is_as_large_as_its_tensors_together(shapes):
     together = sizes(json.dumps(shapes), types).bytes
     alone = sum(sizes(json.dumps([shape]), '["c10::BFloat16"]').bytes for shape in shapes)
     assert together == alone
-
-
-def test_the_larger_side_counts_and_a_missing_side_does_not_matter():
-    assert from_elements(10, 80, "Half") == 160
-    assert from_elements(-1, 80, "Half") == 160
-    assert from_elements(-1, -1, "Half") == -1
-    assert from_elements(10, 80, "NoSuchType") == -1
 
 
 def test_a_shard_counts_once_a_rank_unless_the_output_is_listed_too():

@@ -217,7 +217,6 @@ def test_units_change_where_rounding_reaches_them(value_us, text):
         tables.percent,
         tables.size_bytes,
         tables.rate_gb_per_s,
-        tables.p_value,
     ],
 )
 def test_absent_is_a_dash_everywhere(write):
