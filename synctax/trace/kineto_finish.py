@@ -69,7 +69,7 @@ def take_events(
     return events, row
 
 
-def _in(order: I64 | None, column: Any) -> Any:
+def _in(order: I32 | I64 | None, column: Any) -> Any:
     return column if order is None else column[order]
 
 
@@ -105,14 +105,19 @@ def _count_odd_numbers(collector: Collector, name: I32, tally: Tally) -> None:
             tally.add("integer_out_of_range", count=int((name == code).sum()))
 
 
-def _order(start_ns: I64, keep: Bool) -> I64 | None:
+def _order(start_ns: I64, keep: Bool) -> I32 | I64 | None:
     """Order of start of what is kept; None if that is what there is."""
     if not keep.all():
-        kept = np.flatnonzero(keep)
-        return kept[np.argsort(start_ns[kept], kind="stable")]
+        kept = _short(np.flatnonzero(keep))
+        return kept[_short(np.argsort(start_ns[kept], kind="stable"))]
     if np.all(start_ns[1:] >= start_ns[:-1]):
         return None
-    return np.argsort(start_ns, kind="stable")
+    return _short(np.argsort(start_ns, kind="stable"))
+
+
+def _short(rows: I64) -> I32 | I64:
+    """Half as wide where that is enough: the largest of what is held beside the columns."""
+    return rows.astype(np.int32) if rows.size < np.iinfo(np.int32).max else rows
 
 
 def _possible(
