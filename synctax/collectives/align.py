@@ -15,7 +15,7 @@ from synctax.arrays import F64, I64, Bool
 from synctax.collectives.clock import NO_LAG, ClockFit, fit_clock
 from synctax.collectives.follow import follow
 from synctax.collectives.sequence import OpSequence, anchors
-from synctax.collectives.shifts import EVIDENCE, Scale, ranked
+from synctax.collectives.shifts import EVIDENCE, FEWEST, Scale, Shift, ranked
 
 AMBIGUOUS = float(np.log(10.0))
 """Two shifts whose odds are closer than ten to one are both possible."""
@@ -102,9 +102,17 @@ def align(
     # A few ends agree at some shift of any two ranks, also of such as share nothing.
     unlike = abs(best.clock.offset_ns) > EXTRAORDINARY * offset_scale_ns
     ambiguous |= unlike and 0 < best.ends < EVIDENCE
+    ambiguous |= best.ends < EVIDENCE and any(_closer(one, best, scale) for one in others)
     noise_ns = max(best.residual_ns, scale.resolution_ns)
     along = _Along(best.shift, best.clock, noise_ns, whole=best.whole)
     return _place(a, b, along, tolerance_ns=tolerance_ns, ambiguous=ambiguous)
+
+
+def _closer(one: Shift, best: Shift, scale: Scale) -> bool:
+    """Whether fewer ends agree at a shift, but much more closely than at the best."""
+    if not FEWEST <= one.ends <= best.ends:
+        return False
+    return 2 * one.residual_ns + scale.resolution_ns < best.residual_ns
 
 
 def align_on_one_clock(

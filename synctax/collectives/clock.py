@@ -85,10 +85,10 @@ def _trimmed_line(time: F64, lead: F64) -> tuple[float, float]:
     for _ in range(4):
         centre = time[keep].mean()
         spread = time[keep] - centre
-        variance = float(spread @ spread)
+        variance = float((spread * spread).sum())  # `@` would start threads for little
         if variance == 0:
             break
-        drift = float(spread @ lead[keep]) / variance
+        drift = float((spread * lead[keep]).sum()) / variance
         offset = float(lead[keep].mean()) - drift * float(centre)
         left = lead - (offset + drift * time)
         limit = max(3 * robust_sd(left[keep]), 1.0)

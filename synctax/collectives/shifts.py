@@ -22,6 +22,14 @@ EVIDENCE = 10
 NS_RESOLUTION = 50.0
 """Ends written in ns are not believed to agree better than this."""
 
+THIRD, EIGHTH = 3, 8
+
+FEWEST = 4
+"""Fewer ends than this agree somewhere by chance."""
+
+TIGHT = 0.1
+"""Ends scattered over a larger part of a spacing than this are not of one shift."""
+
 MANY = 30
 """The tightest third of fewer ends than this may be tight by chance."""
 
@@ -29,8 +37,8 @@ WHOLE = 0.8
 """Share of ends that agree where a shift holds for the whole sequence."""
 
 CLASH_COST, MISSING_COST, STRAY_COST = 2.0, 0.5, 20.0
-"""Log odds against a pair of unlike operations, a collective that only one rank has, and
-(for all of them together) ends that do not agree."""
+"""Log odds against a pair of unlike operations where no end tells more, a collective that
+only one rank has, and (for all of them together) pairs that do not agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,22 +121,26 @@ def _candidates(a: OpSequence, b: OpSequence, scale: Scale) -> list[int]:
     shared = inside & fits & anchors(flat_a, flat_b).reshape(place.shape)
     lead = (b.end_ns[rows][None, :] - a.end_ns[clipped]).astype(np.float64)
     lead[~shared] = np.nan
-    level, spread = _rough(lead)
-    spread = np.where(shared.sum(axis=1) > 1, spread, scale.spacing_ns)
-    score = -EVIDENCE * np.log(spread + scale.resolution_ns)
-    score -= CLASH_COST * (inside & ~fits).sum(axis=1)
-    score -= np.log1p((np.nan_to_num(level) / scale.offset_ns) ** 2)
-    best = shifts[np.argsort(-score, kind="stable")[:CANDIDATES]]
+    strays = (inside & ~fits).sum(axis=1) / np.maximum(inside.sum(axis=1), 1)
+    best: set[int] = set()
+    for part in (THIRD, EIGHTH):  # several losses leave only small pieces at one shift
+        level, spread = _rough(lead, part)
+        spread = np.where(shared.sum(axis=1) > 1, spread, scale.spacing_ns)
+        score = -EVIDENCE * np.log(spread + scale.resolution_ns) - STRAY_COST * strays
+        score -= np.log1p((np.nan_to_num(level) / scale.offset_ns) ** 2)
+        order = np.argsort(-score, kind="stable")[: CANDIDATES // 2 + 2]
+        best |= set(map(int, shifts[order]))
     plain = {0, len(a) - len(b)} & set(map(int, shifts))
-    return sorted(plain | set(map(int, best)))
+    return sorted(plain | best)
 
 
-def _rough(lead: F64) -> tuple[F64, F64]:
-    """Median of each row and the width of its tightest third; NaN are left out."""
+def _rough(lead: F64, part: int) -> tuple[F64, F64]:
+    """Median of each row and the width of its tightest part; NaN are left out."""
     ordered = np.sort(lead, axis=1)  # NaN last
     count = (~np.isnan(lead)).sum(axis=1)
-    third = np.maximum((count + 2) // 3, np.minimum(count, 2))
-    last = np.arange(lead.shape[1])[None, :] + third[:, None] - 1
+    least = 2 if part == THIRD else FEWEST
+    size = np.maximum(-(-count // part), np.minimum(count, least))
+    last = np.arange(lead.shape[1])[None, :] + size[:, None] - 1
     upper = np.take_along_axis(ordered, np.clip(last, 0, lead.shape[1] - 1), axis=1)
     width = np.where(last < count[:, None], upper - ordered, np.inf).min(axis=1)
     middle = np.take_along_axis(ordered, np.maximum(count - 1, 0)[:, None] // 2, axis=1)
@@ -144,9 +156,10 @@ def _judge(a: OpSequence, b: OpSequence, shift: int, scale: Scale) -> Shift:
     gap = right.end_ns - left.end_ns
     clash = int((~fits).sum())
     missing = len(a) + len(b) - 2 * len(left)
-    score = -CLASH_COST * clash - MISSING_COST * missing
+    score = -MISSING_COST * missing
     if not shared.any():
         clock = ClockFit(float(np.median(gap)), 0.0, 0.0, 0.0, 0)
+        score -= CLASH_COST * clash
         score += _prior(clock.offset_ns, scale)
         return Shift(shift, score, clock, clash == 0, scale.spacing_ns, 0)
     lead, end = gap[shared].astype(np.float64), right.end_ns[shared].astype(np.float64)
@@ -157,7 +170,8 @@ def _judge(a: OpSequence, b: OpSequence, shift: int, scale: Scale) -> Shift:
     worth = float(np.log(scale.spacing_ns / (residual + scale.resolution_ns)))
     spent = 1 + (clock.drift != 0)
     score += min(max(int(close.sum()) - spent, 0), EVIDENCE) * max(worth, 0.0)
-    score += _prior(clock.offset_ns, scale) - STRAY_COST * (1.0 - share)
+    fitting = close.sum() / (close.size + clash)
+    score += _prior(clock.offset_ns, scale) - STRAY_COST * (1.0 - float(fitting))
     return Shift(
         shift, score, clock, clash == 0 and share >= WHOLE, residual, int(close.sum())
     )
@@ -166,16 +180,36 @@ def _judge(a: OpSequence, b: OpSequence, shift: int, scale: Scale) -> Shift:
 def _tightest(lead: F64, end: F64, scale: Scale) -> tuple[ClockFit, Bool]:
     """Fit the clock to the ends that agree best, and mark all that agree with it.
 
-    A collective lost in the middle leaves two clusters of leads: the tightest third of
-    many leads (half of few) lies in one of them.
+    Collectives lost in the middle leave several clusters of leads: the tightest half of
+    few leads, or third of many, lies in one of them. Where even that is scattered, there
+    are more clusters, and smaller parts are tried.
     """
     ordered = np.sort(lead)
-    part = (ordered.size + 2) // (3 if ordered.size >= MANY else 2)
-    part = max(part, min(2, ordered.size))
-    width = ordered[part - 1 :] - ordered[: ordered.size - part + 1]
+    part = THIRD if ordered.size >= MANY else 2
+    first = _around(ordered, part, lead, end, scale)
+    found = first
+    while _scatter_ns(found, lead, end) > TIGHT * scale.spacing_ns:
+        part *= 2
+        if ordered.size / part < FEWEST:
+            return first
+        found = _around(ordered, part, lead, end, scale)
+    return found
+
+
+def _scatter_ns(found: tuple[ClockFit, Bool], lead: F64, end: F64) -> float:
+    clock, close = found
+    return robust_sd((lead - clock.lag_ns(end))[close])
+
+
+def _around(
+    ordered: F64, part: int, lead: F64, end: F64, scale: Scale
+) -> tuple[ClockFit, Bool]:
+    """Fit the clock to the tightest of so many parts of the leads, and to all near it."""
+    size = max(-(-ordered.size // part), min(2, ordered.size))
+    width = ordered[size - 1 :] - ordered[: ordered.size - size + 1]
     at = int(np.argmin(width))
     noise = max(float(width[at]), scale.resolution_ns)
-    close: Bool = np.abs(lead - np.median(ordered[at : at + part])) <= 4 * noise
+    close: Bool = np.abs(lead - np.median(ordered[at : at + size])) <= 4 * noise
     clock = fit_clock(end[close], lead[close])
     for _ in range(4):
         left = lead - clock.lag_ns(end)

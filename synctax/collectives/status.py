@@ -74,6 +74,8 @@ def judge(facts: Facts, *, members: int, tolerance_ns: float) -> tuple[I8, list[
     apart = facts.end_spread_ns > tolerance_ns
     say(apart & exact, Status.INVALID, "ends are further apart than the tolerance")
     say(apart, Status.UNMATCHED, "ends are further apart than the tolerance")
+    unchecked = np.isnan(facts.end_spread_ns) & (seen > 1)
+    say(unchecked & ~exact, Status.UNMATCHED, "too few ends to check the order by")
     expected = np.where(facts.paired[first], min(2, members), members)
     say(seen < expected, Status.PARTIAL, "some ranks did not record it")
     return status, reason

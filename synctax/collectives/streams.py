@@ -59,6 +59,8 @@ def _assign(
     from scipy.optimize import linear_sum_assignment
 
     mine, theirs = sorted(own), sorted(model)
+    if not mine:
+        return {}
     alike = np.array([[_likeness(own[a], model[b]) for b in theirs] for a in mine])
     same = np.array([[a == b for b in theirs] for a in mine])
     rows, columns = linear_sum_assignment(alike + SAME_NUMBER * same, maximize=True)
