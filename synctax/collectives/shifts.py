@@ -16,6 +16,9 @@ SAMPLES = 64
 
 CANDIDATES = 12
 
+HOPELESS = 30.0
+"""A shift whose ends are so many times further scattered than another's is no rival."""
+
 EVIDENCE = 10
 """So many agreeing ends are evidence: in a periodic job more of them say nothing more."""
 
@@ -129,7 +132,8 @@ def _candidates(a: OpSequence, b: OpSequence, scale: Scale) -> list[int]:
         score = -EVIDENCE * np.log(spread + scale.resolution_ns) - STRAY_COST * strays
         score -= np.log1p((np.nan_to_num(level) / scale.offset_ns) ** 2)
         order = np.argsort(-score, kind="stable")[: CANDIDATES // 2 + 2]
-        best |= set(map(int, shifts[order]))
+        hopeless = spread[order] > HOPELESS * (spread.min() + scale.resolution_ns)
+        best |= set(map(int, shifts[order[~hopeless]]))
     plain = {0, len(a) - len(b)} & set(map(int, shifts))
     return sorted(plain | best)
 
