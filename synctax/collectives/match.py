@@ -13,6 +13,7 @@ from synctax.collectives.matches import Matches, Status
 from synctax.collectives.model import RankCollectives
 from synctax.collectives.number import number
 from synctax.collectives.pool import JobGroup, Participations, gather
+from synctax.collectives.repeats import without_repeats
 from synctax.collectives.siblings import sibling_sets
 from synctax.collectives.status import Facts, judge, operations
 from synctax.collectives.union import sequence
@@ -53,7 +54,9 @@ def match(
     validates a match.
     """
     ranks = tuple(sorted(ranks, key=lambda rank: (rank.window, rank.rank)))
+    ranks, repeated = without_repeats(ranks)
     table, groups, notes = gather(ranks)
+    notes = (*repeated, *notes)
     if end_tolerance_us is None:
         end_tolerance_us = default_end_tolerance_us(ranks)
     tolerance_ns = end_tolerance_us * NS_PER_US

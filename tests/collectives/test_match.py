@@ -440,3 +440,11 @@ def test_clocks_of_one_host_that_differ_are_said():
     note = next(n for n in match(ranks).notes if n.reason == "clocks_of_one_host_differ")
     assert "5,000 µs apart: 1" in note.detail
     assert not match([ranks[0], rank(1, [C(e, 21) for e in LONG], groups=[PAIR])]).notes
+
+
+def test_events_that_stand_twice_in_a_trace_count_once():
+    plain = lockstep(ENDS, [[40] * 9, [70] * 9], groups=[PAIR])
+    twice = rank(1, [C(e, 70) for e in ENDS + ENDS[3:5]], groups=[PAIR])
+    found = match([plain[0], twice])
+    assert taxes_us(found) == taxes_us(match(plain))
+    assert [(n.reason, n.count) for n in found.notes] == [("event_repeated", 2)]
