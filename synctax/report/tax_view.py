@@ -32,7 +32,10 @@ def parts(tax: "Tax", result: "Result") -> "list[RenderableType]":
     shares = list(_shares(tax, rows))
     shown: list[RenderableType] = [_table(rows, shares), ""]
     decided = _decided(tax)
-    shown += [_sentence(row, decided[row["group"], row["op"]]) for row in rows]
+    read = _read(tax)
+    for row in rows:
+        key = row["group"], row["op"]
+        shown.append(_sentence(row, decided[key], read[key]))
     shown += ["", _lost(tax)]
     if shares and shares[0].size >= MIN_FOR_CDF:
         blocks = can_show_blocks()
@@ -167,10 +170,26 @@ def _decided(tax: "Tax") -> dict[tuple[str, str], int]:
     return {(p.role, p.op.label): int((last[p.slots] >= 0).sum()) for p in parts_of(tax)}
 
 
-def _sentence(row: dict[str, Any], decided: int) -> str:
+def _read(tax: "Tax") -> dict[tuple[str, str], int]:
+    """Of how many ranks of a group traces were read, at least, for each row."""
+    from synctax.collectives.summary import parts as parts_of
+
+    groups = tax.matches.groups
+    return {
+        (p.role, p.op.label): min(
+            len(groups[number].members) for number in set(tax.matches.group[p.slots])
+        )
+        for p in parts_of(tax)
+    }
+
+
+def _sentence(row: dict[str, Any], decided: int, read: int) -> str:
     """Say a row in words; a rank is accused only of what is not chance."""
+    ranks = f"{row['n_ranks']} ranks"
+    if read < row["n_ranks"]:
+        ranks = f"{read} ranks that were read (of {row['n_ranks']})"
     text = (
-        f"{row['group']} {row['op']}: the fastest of {row['n_ranks']} ranks waits "
+        f"{row['group']} {row['op']}: the fastest of {ranks} waits "
         f"{percent(row['share_fastest_median'])} of the time"
     )
     if decided < min(MIN_DECIDED, row["collectives"]):

@@ -47,6 +47,21 @@ def test_a_rank_that_is_late_by_chance_is_not_accused():
     assert "was last in" not in text.replace("was last most often, in", "")
 
 
+def test_a_group_of_which_some_ranks_were_not_read_is_not_called_whole():
+    group = Group("0", (0, 1, 2), "tp", 3, "kernel")
+    ranks = [
+        rank(
+            r,
+            [C(1_000.0 * k + 97 * k * k, 20 + 40 * r) for k in range(1, 20)],
+            groups=[group],
+        )
+        for r in (0, 1)
+    ]
+    tax = measure(ranks)
+    text = to_text(parts(tax, Result(MEASURE, tax.to_frame())), to_file=True)
+    assert "the fastest of 2 ranks that were read (of 3) waits" in text
+
+
 def test_an_unusual_count_is_called_hardly_chance():
     assert "hardly chance" in view([1] * 21 + [0] * 8)
 
