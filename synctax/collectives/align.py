@@ -95,7 +95,7 @@ def align(
         return Alignment(
             place, nothing, nothing, NO_LAG, 1.0, 0, ambiguous=False, whole=True
         )
-    scale = Scale.of(a, b, tolerance_ns=tolerance_ns, offset_ns=offset_scale_ns)
+    scale = Scale.of(a, b, offset_ns=offset_scale_ns)
     best, *others = ranked(a, b, scale)
     rivals = [one.score for one in others if one.whole and best.whole]
     ambiguous = any(best.score - score < AMBIGUOUS for score in rivals)

@@ -11,7 +11,8 @@ import numpy as np
 
 from synctax.arrays import I64, NS_PER_US, Bool
 from synctax.collectives.align import align_on_one_clock
-from synctax.collectives.clock import NO_LAG, ClockFit
+from synctax.collectives.clock import ClockFit
+from synctax.collectives.group_clock import lags_ns, spread_ns
 from synctax.collectives.pool import Participations
 from synctax.collectives.union import Union, union_by_order
 
@@ -53,11 +54,12 @@ def union_by_key(
     bucket = _numbered(key, op)
     nth = _occurrence(bucket, rank)
     level = _corrected(rows, table, clocks)
-    spread_ns = _spread_ns(_numbered(bucket, nth), level.end_ns)
-    usual_ns = max(float(np.median(spread_ns)) if spread_ns.size else 0.0, float(NS_PER_US))
+    slot = _numbered(bucket, nth)
+    spread = spread_ns(slot, level.end_ns, int(slot.max(initial=-1)) + 1)
+    usual_ns = max(float(np.median(spread)) if spread.size else 0.0, float(NS_PER_US))
     aligner = partial(align_on_one_clock, tolerance_ns=tolerance_ns, noise_ns=usual_ns)
-    apart = spread_ns > USUAL_SPREADS * usual_ns
-    for which in np.flatnonzero(_doubtful(bucket, rank, nth, apart)):
+    apart = spread > USUAL_SPREADS * usual_ns
+    for which in np.flatnonzero(_doubtful(bucket, rank, nth, apart[slot])):
         inside = np.flatnonzero(bucket == which)
         part = union_by_order(inside, level, aligner)
         nth[inside], union.doubt[inside] = part.slot, part.doubt
@@ -65,20 +67,10 @@ def union_by_key(
     return union
 
 
-def _spread_ns(slot: I64, end_ns: I64) -> I64:
-    """How far the ends of each slot lie apart."""
-    high = np.full(int(slot.max(initial=-1)) + 1, np.iinfo(np.int64).min)
-    low = np.full(high.size, np.iinfo(np.int64).max)
-    np.maximum.at(high, slot, end_ns)
-    np.minimum.at(low, slot, end_ns)
-    spread: I64 = high - low
-    return spread
-
-
 def _doubtful(bucket: I64, rank: I64, nth: I64, apart: Bool) -> Bool:
     """Buckets of several operations of which some rank may have lost one.
 
-    `apart` says of which slots (buckets and occurrences, numbered) ends disagree.
+    `apart` (n,) says of which rows the ends disagree with those of their occurrence.
     """
     buckets = int(bucket.max(initial=-1)) + 1
     crowded = np.zeros(buckets, np.bool_)
@@ -86,7 +78,7 @@ def _doubtful(bucket: I64, rank: I64, nth: I64, apart: Bool) -> Bool:
     if not crowded.any():
         return crowded
     disagree = np.zeros(buckets, np.bool_)
-    disagree[bucket[apart[_numbered(bucket, nth)]]] = True
+    disagree[bucket[apart]] = True
     result: Bool = crowded & (disagree | _uneven(bucket, rank, buckets))
     return result
 
@@ -127,11 +119,7 @@ def _corrected(
     rows: I64, table: Participations, clocks: dict[int, ClockFit]
 ) -> Participations:
     """The rows as a table of their own, on one clock."""
-    start = table.start_ns[rows].copy()
-    for position in np.unique(table.rank[rows]):
-        mine = table.rank[rows] == position
-        clock = clocks.get(int(position), NO_LAG)
-        start[mine] -= clock.lag_ns(start[mine].astype(np.float64)).astype(np.int64)
+    start = table.start_ns[rows] - lags_ns(rows, table, clocks)
     taken: dict[str, object] = {
         name: getattr(table, name)[rows]
         for name in Participations.__slots__

@@ -67,6 +67,10 @@ class Participations:
         return end
 
 
+_Key = tuple[str, str, tuple[int, ...] | None, int]
+"""Window, name, members and number of the stream of a group."""
+
+
 def gather(
     ranks: Sequence[RankCollectives],
 ) -> tuple[Participations, tuple[JobGroup, ...], tuple[Note, ...]]:
@@ -87,8 +91,8 @@ def gather(
     Participations, groups, notes
         The groups in order of window, role, first rank and name.
     """
-    keys: dict[tuple[str, str, tuple[int, ...] | None, int], list[tuple[int, Group]]] = {}
-    local: list[list[tuple[str, str, tuple[int, ...] | None, int]]] = []
+    keys: dict[_Key, list[tuple[int, Group]]] = {}
+    local: list[list[_Key]] = []
     known = _known_groups(ranks)
     streams = stream_numbers(ranks)
     completed = 0
@@ -117,9 +121,6 @@ def gather(
         else ()
     )
     return _concatenate(ranks, maps), tuple(groups[key] for key in order), notes
-
-
-_Key = tuple[str, str, tuple[int, ...] | None, int]
 
 
 def _known_groups(

@@ -46,27 +46,24 @@ only one rank has, and (for all of them together) pairs that do not agree."""
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What times are measured by: see `align` for the first two.
+    """What times are measured by.
 
-    `spacing_ns` is the usual time from one end to the next, `resolution_ns` what ends are
-    believed to agree to at best.
+    `offset_ns` is the scale of clock offsets (see `align`), `spacing_ns` the
+    usual time from one end to the next, `resolution_ns` what ends are believed to agree
+    to at best.
     """
 
-    tolerance_ns: float
     offset_ns: float
     spacing_ns: float
     resolution_ns: float
 
     @classmethod
-    def of(
-        cls, a: OpSequence, b: OpSequence, *, tolerance_ns: float, offset_ns: float
-    ) -> "Scale":
+    def of(cls, a: OpSequence, b: OpSequence, *, offset_ns: float) -> "Scale":
         """Measure the spacing and the resolution of two sequences."""
         gaps = np.diff(np.sort(a.end_ns))
         spacing = max(float(np.median(gaps)), 4.0 * NS_PER_US) if gaps.size else 1e6
         whole_us = all(bool((one.end_ns % NS_PER_US == 0).all()) for one in (a, b))
         return cls(
-            tolerance_ns,
             offset_ns,
             spacing,
             float(NS_PER_US) if whole_us else NS_RESOLUTION,
