@@ -36,17 +36,12 @@ def inspect(
     Example:
       synctax inspect traces/
     """
-    from synctax.cli.progress import reading_files
-    from synctax.collectives.load import survey
+    from synctax.cli.reading import read_job
     from synctax.collectives.overview import overview
     from synctax.report.inspection import parts, result
     from synctax.report.output import emit, notes
-    from synctax.trace.discover import discover
 
-    found = discover(traces, manifest=None if manifest is None else str(manifest))
-    sizes = {file.path: file.size_bytes for file in found.files}
-    with reading_files(sizes, verbosity=out.verbosity) as on_progress:
-        job = survey(found, workers=workers, on_progress=on_progress)
+    job = read_job(traces, manifest=manifest, workers=workers, verbosity=out.verbosity)
     seen = overview(job)
     emit(
         result(job, seen, {"traces": traces, "manifest": manifest}),

@@ -19,9 +19,7 @@ from synctax.errors import GateFailedError, SynctaxError
 from synctax.report.output import Output, Render, Result
 
 if TYPE_CHECKING:
-    from synctax.collectives.load import Job
     from synctax.collectives.tax import Tax
-    from synctax.workspace import Workspace
 
 ROUTINE = frozenset({"skipped_category"})
 """Reasons that every trace has and nobody acts on: said with `-v`, and in JSON."""
@@ -86,13 +84,24 @@ def measure(
     """
     if per_collective and per_rank:
         raise click.UsageError("--per-collective and --per-rank exclude each other")
+    from synctax.cli.reading import read_job
+    from synctax.collectives.load import require
     from synctax.collectives.tax import measure as measure_job
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 
     space = None if no_cache else Workspace(workspace)
     unwritable = space.prepare() if space else None
-    job = _read(traces, manifest, ranks, workers, space, out)
+    job = require(
+        read_job(
+            traces,
+            manifest=manifest,
+            workers=workers,
+            verbosity=out.verbosity,
+            ranks=ranks,
+            space=space,
+        )
+    )
     tax = measure_job(
         job,
         group=group,
@@ -112,7 +121,7 @@ def measure(
     if space and not unwritable:
         space.prune()
         files = [row.path for row in job.files]
-        space.record_measure(
+        unwritable = space.record_measure(
             traces,
             files,
             manifest=None if manifest is None else str(manifest),
@@ -127,28 +136,6 @@ def measure(
     notes([*([unwritable] if unwritable else []), *told], out)
     emit(result, out, render=_render(tax, result))
     _gate(tax, fail_above_us)
-
-
-def _read(
-    traces: tuple[str, ...],
-    manifest: Path | None,
-    ranks: frozenset[int] | None,
-    workers: int | None,
-    space: "Workspace | None",
-    out: Output,
-) -> "Job":
-    """Read the traces with a progress bar."""
-    from synctax.cli.progress import reading_files
-    from synctax.collectives.load import require, survey
-    from synctax.trace.discover import discover
-
-    found = discover(traces, manifest=None if manifest is None else str(manifest))
-    sizes = {file.path: file.size_bytes for file in found.files}
-    with reading_files(sizes, verbosity=out.verbosity) as on_progress:
-        job = survey(
-            found, ranks=ranks, workers=workers, cache=space, on_progress=on_progress
-        )
-    return require(job)
 
 
 def _result(

@@ -1,6 +1,6 @@
 """The synchronization tax for people to read: a table, a sentence a row, a distribution."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from synctax.report.text_plots import can_show_blocks, cdf, sparkline
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from synctax.collectives.summary import Part
     from synctax.collectives.tax import Tax
     from synctax.report.output import Result
 
@@ -27,15 +28,17 @@ MIN_FOR_CDF = 20
 
 def parts(tax: "Tax", result: "Result") -> "list[RenderableType]":
     """Lay out the summary: the table, a sentence a row, and the CDF of the first row."""
+    from synctax.collectives.summary import parts as parts_of
+    from synctax.collectives.summary import shares_and_taxes
+
     records = result.frame.astype(object).to_dict("records")
     rows = [{str(name): value for name, value in row.items()} for row in records]
-    shares = list(_shares(tax, rows))
+    found = {(part.role, part.op.label): part for part in parts_of(tax)}
+    own = [found[row["group"], row["op"]] for row in rows]
+    shares = [shares_and_taxes(tax, part.slots)["share_fastest"] for part in own]
     shown: list[RenderableType] = [_table(rows, shares), ""]
-    decided = _decided(tax)
-    read = _read(tax)
-    for row in rows:
-        key = row["group"], row["op"]
-        shown.append(_sentence(row, decided[key], read[key]))
+    for row, part in zip(rows, own, strict=True):
+        shown.append(_sentence(row, _decided(tax, part), _read(tax, part)))
     shown += ["", _lost(tax)]
     if shares and shares[0].size >= MIN_FOR_CDF:
         blocks = can_show_blocks()
@@ -110,16 +113,6 @@ def _rank(rank: int) -> str:
     return f"rank {rank}"
 
 
-def _shares(tax: "Tax", rows: list[dict[str, Any]]) -> Iterator[np.ndarray]:
-    """Shares of the fastest rank in the collectives of each row."""
-    from synctax.collectives.summary import parts as parts_of
-    from synctax.collectives.summary import shares_and_taxes
-
-    found = {(p.role, p.op.label): shares_and_taxes(tax, p.slots) for p in parts_of(tax)}
-    for row in rows:
-        yield found[row["group"], row["op"]]["share_fastest"]
-
-
 def _table(rows: list[dict[str, Any]], shares: list[np.ndarray]) -> "RenderableType":
     blocks = can_show_blocks()
 
@@ -162,25 +155,15 @@ def _last(row: dict[str, Any]) -> str:
     return f"rank {row['straggler_rank']} {percent(row['straggler_share'])}"
 
 
-def _decided(tax: "Tax") -> dict[tuple[str, str], int]:
-    """In how many collectives of each row one rank alone was last."""
-    from synctax.collectives.summary import parts as parts_of
-
-    last = tax.waits.straggler
-    return {(p.role, p.op.label): int((last[p.slots] >= 0).sum()) for p in parts_of(tax)}
+def _decided(tax: "Tax", part: "Part") -> int:
+    """In how many collectives of a row one rank alone was last."""
+    return int((tax.waits.straggler[part.slots] >= 0).sum())
 
 
-def _read(tax: "Tax") -> dict[tuple[str, str], int]:
-    """Of how many ranks of a group traces were read, at least, for each row."""
-    from synctax.collectives.summary import parts as parts_of
-
+def _read(tax: "Tax", part: "Part") -> int:
+    """Of how many ranks of a group traces were read, at least."""
     groups = tax.matches.groups
-    return {
-        (p.role, p.op.label): min(
-            len(groups[number].members) for number in set(tax.matches.group[p.slots])
-        )
-        for p in parts_of(tax)
-    }
+    return min(len(groups[g].members) for g in set(tax.matches.group[part.slots]))
 
 
 def _sentence(row: dict[str, Any], decided: int, read: int) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from synctax.schema import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 from synctax.synth import SynthJob, write
+from synctax.trace.model import Note
 from tests.conftest import ROOT, assert_in_words
 from tests.trace.builders import annotation, kernel, trace
 
@@ -282,3 +283,13 @@ def test_ctrl_c_leaves_no_file_and_no_process(tmp_path):
     if started.returncode == 130:
         assert not out.exists()
     assert gone(started.pid)
+
+
+def test_a_workspace_that_fills_up_on_the_way_is_said(measure, monkeypatch):
+    full = Note("workspace_unwritable", 1, "the disk is full")
+    monkeypatch.setattr(
+        "synctax.workspace.Workspace.record_measure", lambda *_args, **_options: full
+    )
+    result = measure(EXAMPLE)
+    assert result.exit_code == 0
+    assert "the disk is full" in result.stderr
