@@ -1,0 +1,1 @@
+"""What had to happen before what on each rank."""
