@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import click
 
 from synctax.cli.options import Decorator, Finite, RankSet, verbosity, verbosity_options
 from synctax.report.streams import encoding_of, spelled, visible
 from synctax.synth.answers import Truth
-from synctax.synth.job import Delay, SynthJob
+from synctax.synth.delay import Delay, Side, check_delays
+from synctax.synth.groups import ROLES
+from synctax.synth.job import SynthJob
 from synctax.synth.writer import TRUTH_FILE, write
 
 if TYPE_CHECKING:
@@ -25,10 +27,11 @@ MANY_RANK_STEPS = 50
 """From here on a terminal shows progress."""
 
 _UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
+_SIDES = " or ".join((", ".join(get_args(Side)[:-1]), get_args(Side)[-1]))
 
 
 class DelayType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
-    """One delay: `rank=2,step=1,kernel=3,ms=5`, with `side=cpu` for a late launch."""
+    """One delay: `rank=2,step=1,kernel=3,ms=5`, or `collective=tp:5` for `kernel=3`."""
 
     name = "delay"
 
@@ -38,23 +41,32 @@ class DelayType(click.ParamType):  # type: ignore[type-arg]  # generic since cli
         """Parse the text into a delay."""
         keys = dict(part.strip().partition("=")[::2] for part in str(value).split(","))
         units = keys.keys() & _UNITS_US.keys()
-        needed = {"rank", "step", "kernel"}
-        if len(units) != 1 or not needed <= keys.keys() <= needed | units | {"side"}:
+        place = keys.keys() & {"kernel", "collective"}
+        needed = {"rank", "step"} | place | units
+        if not (
+            len(units) == len(place) == 1 and needed <= keys.keys() <= needed | {"side"}
+        ):
             self.fail(
                 f"{value!r} is no delay like rank=2,step=1,kernel=3,ms=5 "
-                "(us, ms or s; side=gpu or side=cpu)",
+                f"(us, ms or s; collective=tp:5 for kernel=3; side={_SIDES})",
                 param,
                 ctx,
             )
-        side = keys.get("side", "gpu")
-        if side not in ("gpu", "cpu"):
-            self.fail(f"the side of a delay is gpu or cpu, not {side!r}", param, ctx)
+        side = keys.get("side", "op" if "collective" in place else "gpu")
+        if side not in get_args(Side):
+            self.fail(f"the side of a delay is {_SIDES}, not {side!r}", param, ctx)
         unit = units.pop()
-        rank, step, kernel = (
-            int(click.INT(keys[key], param, ctx)) for key in ("rank", "step", "kernel")
-        )
+        rank, step = (int(click.INT(keys[key], param, ctx)) for key in ("rank", "step"))
+        kernel = int(click.INT(keys["kernel"], param, ctx)) if "kernel" in place else None
         delay_us = Finite()(keys[unit], param, ctx) * _UNITS_US[unit]
-        return Delay(rank, step, kernel, delay_us, "cpu" if side == "cpu" else "gpu")
+        delay = Delay(
+            rank, step, kernel, delay_us, cast("Side", side), keys.get("collective", "")
+        )
+        try:
+            check_delays([delay], ROLES)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return delay
 
 
 class PerRank(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
@@ -90,8 +102,10 @@ _HELP = {
     "jitter": "Standard deviation of a kernel's time over its mean.",
     "xi": "Shape of the Frechet law.",
     "cpu_jitter": "Random part of a launch's CPU time over its fixed part.",
-    "delays": "Make a rank late: rank=2,step=1,kernel=3,ms=5; the kernel runs longer, or, "
-    "with side=cpu, its launch is late. Repeatable.",
+    "delays": "Make a rank late: rank=2,step=1,kernel=3,ms=5. With side=gpu the kernel "
+    "runs longer; else its launch is late: side=op (or cpu), the operators around it take "
+    "longer; side=gap, nothing is logged before them; side=call, the launching call takes "
+    "longer. collective=tp:5 for kernel=3: before that collective. Repeatable.",
     "tp_op": "Tensor parallelism by all-gather and reduce-scatter, or by all-reduce.",
     "broadcast": "Begin each step with a broadcast.",
     "coalesced": "Kernels per all-gather of fsdp, all with one Seq.",
@@ -105,6 +119,8 @@ _HELP = {
     "autograd_thread": "Launch the backward pass from its own thread.",
     "run_ahead_steps": "Steps that the CPU may be ahead; 0 synchronises after each step.",
     "cuda_graphs": "Launch each run of compute kernels as one CUDA graph.",
+    "sync_records": "Whether to record what streams and the CPU wait for; unresolved, "
+    "without what for, as CUDA 12.9.",
     "metadata": "Whether communication kernels say which collective they are.",
     "seq": "Write Seq into the metadata.",
     "comms_id": "Write Comms Id into the metadata.",

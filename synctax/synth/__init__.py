@@ -1,7 +1,8 @@
 """Traces with known answers: simulate a job, write what its profilers would have."""
 
 from synctax.synth.answers import CollectiveTruth, InjectedTruth, RankTruth, Truth
-from synctax.synth.job import Delay, SynthJob
+from synctax.synth.delay import Delay
+from synctax.synth.job import SynthJob
 from synctax.synth.writer import TRUTH_FILE, truth, write
 
 __all__ = [

@@ -9,7 +9,9 @@ import numpy as np
 import orjson
 
 from synctax.arrays import I64, NS_PER_US
-from synctax.synth.job import Delay, SynthJob
+from synctax.synth.delay import Delay
+from synctax.synth.job import SynthJob
+from synctax.synth.lookup import delayed, launched_name
 from synctax.synth.program import (
     ITEM_BYTES,
     Comm,
@@ -91,14 +93,15 @@ class InjectedTruth:
 
     The latest arrival at that collective moves by max(0, `delay_us` − `slack_us`); where
     the delayed rank is not the group's earliest, so does `tax_max`. The collective is
-    the next one that waits for compute kernels; None, like `slack_us`, where none
-    follows. `index` is its position as in `CollectiveTruth`, None where nobody recorded it.
+    the delayed one (`kernel_index` is None then), or the next one that waits for compute
+    kernels; None, like `slack_us`, where none follows. `index` is its position as in
+    `CollectiveTruth`, None where nobody recorded it.
     """
 
     rank: int
     step: int
     kernel: str
-    kernel_index: int
+    kernel_index: int | None
     side: str
     delay_us: float
     slack_us: float | None = None
@@ -220,12 +223,10 @@ def injected_truth(
 ) -> InjectedTruth:
     """Describe a delay; `reached` is what `simulate.slack_ns` found."""
     job, program, edges = truth
-    kernel = program.launches[program.compute[delay.kernel]].kernel
-    assert kernel is not None  # noqa: S101 - `compute` lists compute kernels
     alone = InjectedTruth(
         rank=delay.rank,
         step=job.first_step + delay.step,
-        kernel=kernel.name,
+        kernel=launched_name(job, program, delayed(program, delay)),
         kernel_index=delay.kernel,
         side=delay.side,
         delay_us=delay.delay_us,

@@ -52,6 +52,41 @@ def kernel_event(
     )
 
 
+def sync_event(
+    kind: str,
+    lane: tuple[int, int],
+    span: tuple[str, str],
+    correlation: int,
+    waited: tuple[int, int, int],
+) -> str:
+    """Write a record of a synchronisation.
+
+    Parameters
+    ----------
+    kind : str
+        `Stream Wait Event` or `Event Sync`.
+    lane : (device, stream)
+        Who waits; stream -1 for the CPU.
+    span : (str, str)
+        `ts` and `dur`, in µs.
+    correlation : int
+        Of the waiting call.
+    waited : (int, int, int)
+        What for: stream, correlation of the call that recorded the event, event; -1
+        where the profiler cannot tell.
+    """
+    return (
+        f'  {{\n    "ph": "X", "cat": "cuda_sync", "name": "{kind}", '
+        f'"pid": {lane[0]}, "tid": {lane[1]},\n'
+        f'    "ts": {span[0]}, "dur": {span[1]},\n'
+        f'    "args": {{\n      "External id": {correlation},      '
+        f'"cuda_sync_kind": "{kind}", "wait_on_stream": {waited[0]}, '
+        f'"wait_on_cuda_event_record_corr_id": {waited[1]}, '
+        f'"wait_on_cuda_event_id": {waited[2]},      "stream": {lane[1]}, '
+        f'"correlation": {correlation}, "device": {lane[0]}, "context": 1\n    }}\n  }}'
+    )
+
+
 def flow_start(correlation: int, lane: tuple[int, int], ts: str) -> str:
     """Write the start of the arrow from a launch to its kernel."""
     return (

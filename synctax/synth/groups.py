@@ -11,6 +11,8 @@ ROLES = ("tp", "fsdp", "ep", "dp")
 """Dimensions of the job, in the order in which their streams are numbered."""
 
 COMPUTE_STREAM = 7
+SIDE_STREAM = 13
+"""Where parameters are prefetched from: a stream without kernels."""
 _FIRST_COMM_STREAM = 20
 _STREAM_SPACING = 4
 

@@ -4,41 +4,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from synctax.synth.delay import Delay, check_delays
+
 JitterLaw = Literal["normal", "gumbel", "frechet", "none"]
 TpOp = Literal["reduce_scatter", "all_reduce"]
-Side = Literal["gpu", "cpu"]
 Metadata = Literal["full", "none"]
 NcclNames = Literal["new", "old", "symmetric"]
 SiblingNames = Literal["same", "distinct"]
 Descriptions = Literal["torchtitan", "megatron"]
 Layout = Literal["torchtitan", "torchtitan-old", "tensorboard", "megatron", "flat"]
 Compress = Literal["none", "gz", "zst"]
+SyncRecords = Literal["none", "full", "unresolved"]
 
 MAX_XI = 0.5
 """At this shape and above the Fréchet law has no variance to scale."""
-
-
-@dataclass(frozen=True, slots=True)
-class Delay:
-    """One rank made late once.
-
-    Parameters
-    ----------
-    rank, step : int
-        Which rank, in which step (counted from 0).
-    kernel : int
-        Which compute kernel of the step, counted from 0 in order of launch.
-    delay_us : float
-        How much later.
-    side : {"gpu", "cpu"}
-        `gpu`: the kernel runs longer; `cpu`: its launch is late, and every later one.
-    """
-
-    rank: int
-    step: int
-    kernel: int
-    delay_us: float
-    side: Side = "gpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +87,9 @@ class SynthJob:
         collective.
     cuda_graphs : bool
         Launch each run of compute kernels as one graph.
+    sync_records : {"none", "full", "unresolved"}
+        Whether the profiler recorded what streams and the CPU waited for (`cuda_sync`
+        events); `unresolved`: without what for, as CUDA 12.9 and later do.
     absolute_ts : bool
         Times since the epoch instead of since `baseTimeNanoseconds`.
     whole_us : bool
@@ -168,6 +150,7 @@ class SynthJob:
     lost_tail: Mapping[int, int] = field(default_factory=dict)
     start_skew_ms: float = 0.0
     cuda_graphs: bool = False
+    sync_records: SyncRecords = "none"
     absolute_ts: bool = False
     whole_us: bool = False
     layout: Layout = "torchtitan"
@@ -252,7 +235,6 @@ _AT_MOST: dict[str, float] = {
     "clock_offset_us": 1e9,
     "clock_drift_ppm": 1e5,
 }
-MAX_DELAY_US = 1e8
 MAX_SIZE_MB = 1e7
 MAX_TRANSFER_US = 1e9
 MAX_LOST = 1_000_000_000
@@ -265,6 +247,7 @@ _CHOICES = {
     "sibling_names": SiblingNames,
     "layout": Layout,
     "compress": Compress,
+    "sync_records": SyncRecords,
 }
 
 
@@ -340,12 +323,7 @@ def _check_ranks(job: SynthJob) -> None:
             raise ValueError(
                 f"a delay names step {delay.step}, the job has {job.steps} steps"
             )
-        if not 0 <= delay.delay_us <= MAX_DELAY_US:
-            raise ValueError(
-                f"a delay must lie between 0 and {MAX_DELAY_US:g} us, got {delay.delay_us}"
-            )
-        if delay.side not in get_args(Side):
-            raise ValueError(f"the side of a delay must be gpu or cpu, got {delay.side}")
+    check_delays(job.delays, _ROLES)
 
 
 def _in_world(job: SynthJob, name: str, ranks: Iterable[int]) -> None:

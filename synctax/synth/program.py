@@ -1,6 +1,6 @@
 """What every rank launches in one step, in order: the same program on all of them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from synctax.arrays import NS_PER_US
@@ -94,11 +94,22 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One launching call on the CPU, for one kernel or for a graph of several."""
+    """One launching call on the CPU, for one kernel or for a graph of several.
+
+    Parameters
+    ----------
+    first, last : int
+        Its launches, the last one excluded.
+    cpu_ns : int
+        CPU time, without the random part.
+    waits : tuple of int
+        Collectives that the compute stream is told to wait for just before.
+    """
 
     first: int
     last: int
     cpu_ns: int
+    waits: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +194,7 @@ class _Builder:
     walk: list[Walk] = field(default_factory=list)
     slots: list[Slot] = field(default_factory=list)
     open_from: int | None = None
+    pending: tuple[int, ...] = ()
     ordinals: dict[str, int] = field(default_factory=dict)
     calls: dict[str, int] = field(default_factory=dict)
 
@@ -195,9 +207,10 @@ class _Builder:
             graph = self.job.cuda_graphs and position > self.open_from
             if graph:
                 slot = self.slots.pop()
-                self.slots.append(Slot(slot.first, position + 1, KERNEL_CPU_NS * 2))
+                longer = replace(slot, last=position + 1, cpu_ns=KERNEL_CPU_NS * 2)
+                self.slots.append(longer)
             else:
-                self.slots.append(Slot(position, position + 1, KERNEL_CPU_NS))
+                self.slot(position, KERNEL_CPU_NS)
             self.launches.append(Launch(kernel, None, self.backward, len(self.slots) - 1))
 
     def close(self) -> None:
@@ -211,6 +224,12 @@ class _Builder:
         if positions:
             self.close()
             self.walk.append(Walk("wait", positions[-1]))
+            self.pending += positions[-1:]
+
+    def slot(self, position: int, cpu_ns: int) -> None:
+        """Call the launch of one kernel, after the waits that were asked for."""
+        self.slots.append(Slot(position, position + 1, cpu_ns, self.pending))
+        self.pending = ()
 
     def comm(
         self,
@@ -243,7 +262,7 @@ class _Builder:
                 number, op, elements, dtype, transfer_ns, fenced, ordinal, call, uneven
             )
             position = len(self.launches)
-            self.slots.append(Slot(position, position + 1, COMM_CPU_NS))
+            self.slot(position, COMM_CPU_NS)
             self.launches.append(Launch(None, comm, self.backward, len(self.slots) - 1))
             self.walk.append(Walk("comm", position))
             positions.append(position)

@@ -4,16 +4,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from synctax.arrays import I64, NS_PER_US, Bool
+from synctax.arrays import I64, Bool
 from synctax.synth import events as text
 from synctax.synth.comm_text import CommText
 from synctax.synth.frame import Face
 from synctax.synth.groups import COMPUTE_STREAM
 from synctax.synth.job import SynthJob
 from synctax.synth.kernels import COMM_GEOMETRY, Kernel
-from synctax.synth.program import Comm, Program, Slot
-from synctax.synth.simulate import CALL_NS, StepTimes
-from synctax.synth.window import BASE_TIME_NS, local_ns
+from synctax.synth.program import Program, Slot
+from synctax.synth.simulate import StepTimes
+from synctax.synth.sync_text import WAIT_SPACE_NS, SyncText, stream_of
+from synctax.synth.window import local_ns
 
 Lane = tuple[int, int]
 
@@ -32,9 +33,8 @@ _OPERATOR_ARGS = (
     '"Input Strides": [[4096, 1], [1, 4096]], "Input Dims": [[8192, 4096], [4096, 4096]]'
 )
 _CBID_LAUNCH, _CBID_LAUNCH_EX, _CBID_GRAPH = 211, 430, 311
-_CBID_RECORD, _CBID_WAIT, _CBID_SYNC = 135, 147, 131
-_IDS_PER_SLOT = 4
-"""Correlation ids of a slot: its launch, and the events around a collective."""
+_NEST_NS = 4_000
+"""Time from the beginning of a slot in which ranges nest, before the call."""
 
 
 @dataclass(slots=True)
@@ -49,6 +49,8 @@ class RankText:
         The rank.
     comms : CommText
         Arguments of its collectives.
+    syncs : SyncText
+        Its synchronisation.
     n_events, n_kernels : int
         Events written so far, and of them kernels.
     first_ns, last_ns : int
@@ -59,6 +61,7 @@ class RankText:
     program: Program
     who: Face
     comms: CommText
+    syncs: SyncText
     n_events: int = 0
     n_kernels: int = 0
     first_ns: int | None = None
@@ -67,24 +70,15 @@ class RankText:
 
     def ts(self, ns: int) -> str:
         """Write a time in µs."""
-        if self.job.absolute_ts:
-            ns += BASE_TIME_NS
-        return self._us(ns)
+        return self.syncs.times.ts(ns)
 
     def span(self, start_ns: int, end_ns: int) -> tuple[str, str]:
         """Write start and duration in µs."""
-        if self.job.whole_us:
-            return self.ts(start_ns), str(end_ns // NS_PER_US - start_ns // NS_PER_US)
-        return self.ts(start_ns), self._us(end_ns - start_ns)
-
-    def _us(self, ns: int) -> str:
-        if self.job.whole_us:
-            return str(ns // NS_PER_US)
-        return f"{ns // NS_PER_US}.{ns % NS_PER_US:03d}"
+        return self.syncs.times.span(start_ns, end_ns)
 
     def stream(self, first: int) -> int:
         """Shift a stream id to this rank's."""
-        return first + self.job.stream_step * self.who.rank
+        return stream_of(self.job, self.who, first)
 
     def streams(self) -> list[int]:
         """List the streams of the rank."""
@@ -121,28 +115,22 @@ class RankText:
             self.program.slots,
             self._local(times.slot_ns[rank]),
             self._local(times.call_ns[rank]),
+            self._local(times.call_end_ns[rank]),
             self._local(times.slot_end_ns[rank]),
             strict=True,
         )
         per_slot = 3 + self.job.cpu_ops_per_kernel + self.job.python_functions
         for number, (slot, *cpu) in enumerate(slots):
             serial = step * len(self.program.slots) + number
-            ids = (1 + serial * per_slot, 1 + serial * _IDS_PER_SLOT)
+            correlation = self.syncs.launch_correlation(step, number)
+            ids = (1 + serial * per_slot, correlation)
             self._slot(step, slot, cpu, ids)
             external = ids[0] + per_slot - 1
             for position in range(slot.first, slot.last):
                 if kept[position]:
                     span = (starts[position], ends[position])
-                    self._gpu(step, slot, position, span, (external, ids[1]))
-        correlation = (step + 1) * len(self.program.slots) * _IDS_PER_SLOT
-        self._out.append(
-            text.runtime_event(
-                "cudaEventSynchronize",
-                (self.who.pid, self.who.pid),
-                self.span(sync, end),
-                (0, _CBID_SYNC, correlation),
-            )
-        )
+                    self._gpu(step, slot, position, span, (external, correlation))
+        self._out += self.syncs.step_end(step, (cpu[-1], sync, end))
         self._gpu_step_range(step, starts, ends, kept)
         if self.first_ns is None:
             self.first_ns = begin
@@ -177,44 +165,53 @@ class RankText:
         tid = self.who.autograd_tid if launch.backward else self.who.pid
         lane = (self.who.pid, tid)
         first, correlation = ids
-        margin = self._nest_python(lane, cpu, first)
+        external = first + 2 + self.job.cpu_ops_per_kernel + self.job.python_functions
+        begin, call, call_end, end = cpu
+        where = (step, launch.slot, lane)
+        self._out += self.syncs.waits(*where, begin)
+        waited = WAIT_SPACE_NS * len(slot.waits)
+        inside = (begin + waited, end)
+        margin = self._margin_ns(_NEST_NS - waited)
+        self._nest_python(lane, inside, first, margin)
         if launch.comm is not None:
-            self._comm_calls(step, launch.comm, lane, cpu, ids)
+            ranges = self.comms.cpu_ranges(launch.comm, step, external)
+            for level, (kind, name, args) in enumerate(ranges):
+                span = self.span(begin + 5_000 + 1_000 * level, end - 1_000 - 500 * level)
+                self._out.append(text.cpu_event(kind, name, lane, span, args))
+            self._out += self.syncs.around(where, launch.comm, (call, call_end), external)
             name, cbid = "cudaLaunchKernelExC", _CBID_LAUNCH_EX
         else:
             assert launch.kernel is not None  # noqa: S101 - one of the two is set
-            inner = (cpu[0] + margin, cpu[2])
+            inside = (inside[0] + margin * self.job.python_functions, end)
             start = first + self.job.python_functions
-            self._operators(launch.kernel, lane, inner, start)
+            self._operators(launch.kernel, lane, inside, start, margin)
             name, cbid = "cudaLaunchKernel", _CBID_LAUNCH
             if self.job.cuda_graphs:
                 name, cbid = "cudaGraphLaunch", _CBID_GRAPH
-        external = first + 2 + self.job.cpu_ops_per_kernel + self.job.python_functions
-        span = self.span(cpu[1], cpu[1] + CALL_NS)
+        span = self.span(call, call_end)
         self._out.append(
             text.runtime_event(name, lane, span, (external, cbid, correlation))
         )
         self._out.append(text.flow_start(correlation, lane, span[0]))
 
-    def _margin_ns(self) -> int:
+    def _margin_ns(self, room_ns: int) -> int:
         levels = self.job.cpu_ops_per_kernel + self.job.python_functions + 1
-        return min(400, 4_000 // levels)
+        return min(400, max(0, room_ns) // levels)
 
-    def _nest_python(self, lane: Lane, cpu: list[int], first: int) -> int:
-        margin = self._margin_ns()
+    def _nest_python(
+        self, lane: Lane, inside: tuple[int, int], first: int, margin: int
+    ) -> None:
         for level in range(self.job.python_functions):
-            span = self.span(cpu[0] + level * margin, cpu[2])
+            span = self.span(inside[0] + level * margin, inside[1])
             name = _PYTHON[(first + level) % len(_PYTHON)]
             args = f'"Python id": {first + level}, "Python parent id": {first + level - 1}'
             args += f', "Ev Idx": {first + level}'
             self._out.append(text.cpu_event("python_function", name, lane, span, args))
-        return margin * self.job.python_functions
 
     def _operators(
-        self, kernel: Kernel, lane: Lane, inside: tuple[int, int], first: int
+        self, kernel: Kernel, lane: Lane, inside: tuple[int, int], first: int, margin: int
     ) -> None:
         count = self.job.cpu_ops_per_kernel
-        margin = self._margin_ns()
         for level in range(count):
             names = kernel.operators
             depth = count - level
@@ -227,25 +224,6 @@ class RankText:
             args = f'"External id": {number},{_OPERATOR_ARGS}, "Ev Idx": {number - 1}'
             span = self.span(inside[0] + level * margin, inside[1])
             self._out.append(text.cpu_event("cpu_op", name, lane, span, args))
-
-    def _comm_calls(
-        self, step: int, comm: Comm, lane: Lane, cpu: list[int], ids: tuple[int, int]
-    ) -> None:
-        start, call, end = cpu
-        external = ids[0] + 2 + self.job.cpu_ops_per_kernel + self.job.python_functions
-        ranges = self.comms.cpu_ranges(comm, step, external)
-        for level, (kind, name, args) in enumerate(ranges):
-            span = self.span(start + 5_000 + 1_000 * level, end - 1_000 - 500 * level)
-            self._out.append(text.cpu_event(kind, name, lane, span, args))
-        calls = (
-            ("cudaEventRecord", call - 9_000, 900, _CBID_RECORD),
-            ("cudaStreamWaitEvent", call - 7_000, 700, _CBID_WAIT),
-            ("cudaEventRecord", call + CALL_NS + 1_500, 900, _CBID_RECORD),
-        )
-        for number, (name, at, lasts, cbid) in enumerate(calls):
-            triple = (external, cbid, ids[1] + 1 + number)
-            span = self.span(at, at + lasts)
-            self._out.append(text.runtime_event(name, lane, span, triple))
 
     def _gpu(
         self,

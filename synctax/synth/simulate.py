@@ -11,15 +11,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from synctax.arrays import F64, I64, NS_PER_US
+from synctax.synth.delay import Delay
 from synctax.synth.groups import Dimension
 from synctax.synth.jitter import standard_draws
-from synctax.synth.job import Delay, SynthJob
+from synctax.synth.job import SynthJob
+from synctax.synth.lookup import delayed
 from synctax.synth.program import Comm, Program
 
-LAUNCH_LATENCY_NS = 6_000
-"""From the start of the launching call to the earliest start of its kernel."""
 CALL_NS = 4_200
 """Duration of a launching call."""
+START_LATENCY_NS = 1_800
+"""From the end of the launching call to the earliest start of its kernel."""
 STREAM_GAP_NS = 900
 """Between two kernels of a stream, and from one stream to another."""
 STEP_CPU_NS = 60_000
@@ -53,8 +55,9 @@ class StepTimes:
 
     Parameters
     ----------
-    slot_ns, call_ns, slot_end_ns : (world, slots) int64
-        Start of the operators, of the launching call, and end of the operators.
+    slot_ns, call_ns, call_end_ns, slot_end_ns : (world, slots) int64
+        Start of the operators, start and end of the launching call, and end of the
+        operators.
     start_ns, duration_ns : (world, launches) int64
         Of the kernels.
     begin_ns, sync_ns, end_ns : (world,) int64
@@ -63,6 +66,7 @@ class StepTimes:
 
     slot_ns: I64
     call_ns: I64
+    call_end_ns: I64
     slot_end_ns: I64
     start_ns: I64
     duration_ns: I64
@@ -112,21 +116,22 @@ def simulate_step(
     compute = np.array(program.compute)
     duration_ns = np.zeros((job.world, len(program.launches)), np.int64)
     duration_ns[:, compute] = _kernel_times_ns(job, program, step)
-    late_ns = np.zeros((job.world, len(program.slots)), np.int64)
+    late = _Late.none((job.world, len(program.slots)))
     for delay in delays:
         if delay.step == step:
-            position = program.compute[delay.kernel]
+            position = delayed(program, delay)
             delay_ns = round(delay.delay_us * NS_PER_US)
             if delay.side == "gpu":
                 duration_ns[delay.rank, position] += delay_ns
             else:
+                late_ns = late.of(delay.side)
                 late_ns[delay.rank, program.launches[position].slot] += delay_ns
     cost_ns = _cpu_times_ns(job, program, step)
-    slot_ns, call_ns, slot_end_ns = _launches(state, cost_ns, late_ns)
+    slot_ns, call_ns, call_end_ns, slot_end_ns = _launches(state, cost_ns, late)
     slot_of = np.array([launch.slot for launch in program.launches])
     walker = _Walker(
         program,
-        call_ns[:, slot_of] + LAUNCH_LATENCY_NS,
+        call_end_ns[:, slot_of] + START_LATENCY_NS,
         duration_ns,
         np.zeros_like(duration_ns),
         state.compute_ns,
@@ -141,6 +146,7 @@ def simulate_step(
     times = StepTimes(
         slot_ns,
         call_ns,
+        call_end_ns,
         slot_end_ns,
         walker.start_ns,
         walker.duration_ns,
@@ -172,12 +178,12 @@ def slack_ns(
     Returns
     -------
     (step, position, slack_ns), or None
-        Step and launch of the first later collective that waits for compute kernels, and
-        A − B; None where none follows.
+        Step and launch of the delayed collective, or of the first that waits for compute
+        kernels after the delayed kernel, and A − B; None where none follows.
     """
-    position = program.compute[delay.kernel]
+    position = delayed(program, delay)
     fenced = [i for i in program.comms if _fenced(program, i)]
-    after = [i for i in fenced if i > position]
+    after = [position] if delay.place else [i for i in fenced if i > position]
     step = delay.step if after else delay.step + 1
     target = (after or fenced or [-1])[0]
     if target < 0 or step >= job.steps:
@@ -240,12 +246,30 @@ def _cpu_times_ns(job: SynthJob, program: Program, step: int) -> I64:
     return fixed_ns + random_ns.astype(np.int64)
 
 
-def _launches(state: State, cost_ns: I64, late_ns: I64) -> tuple[I64, I64, I64]:
-    taken_ns = np.cumsum(cost_ns + late_ns, axis=1)
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """What delays add to slots, (world, slots) int64 ns: before, within, in the call."""
+
+    gap_ns: I64
+    operators_ns: I64
+    call_ns: I64
+
+    @classmethod
+    def none(cls, shape: tuple[int, int]) -> "_Late":
+        return cls(*(np.zeros(shape, np.int64) for _ in range(3)))
+
+    def of(self, side: str) -> I64:
+        """Choose what a delay on the CPU makes longer."""
+        return {"gap": self.gap_ns, "call": self.call_ns}.get(side, self.operators_ns)
+
+
+def _launches(state: State, cost_ns: I64, late: _Late) -> tuple[I64, I64, I64, I64]:
+    busy_ns = cost_ns + late.operators_ns + late.call_ns
+    taken_ns = np.cumsum(late.gap_ns + busy_ns, axis=1)
     slot_end_ns = (state.cpu_ns + STEP_CPU_NS // 2)[:, None] + taken_ns
-    slot_ns = slot_end_ns - cost_ns - late_ns
-    call_ns = slot_ns + late_ns + cost_ns // 2
-    return slot_ns, call_ns, slot_end_ns
+    slot_ns = slot_end_ns - busy_ns
+    call_ns = slot_ns + late.operators_ns + cost_ns // 2
+    return slot_ns, call_ns, call_ns + CALL_NS + late.call_ns, slot_end_ns
 
 
 @dataclass(slots=True)

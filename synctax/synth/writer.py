@@ -14,9 +14,11 @@ from synctax.synth.comm_text import CommText
 from synctax.synth.frame import Face, closing_events, face, footer, header
 from synctax.synth.job import SynthJob
 from synctax.synth.layout import ByteSink, compressed, temporary, trace_file, twin_file
+from synctax.synth.lookup import delayed
 from synctax.synth.program import Program, build
 from synctax.synth.rank_text import RankText
 from synctax.synth.simulate import initial_state, simulate_step, slack_ns
+from synctax.synth.sync_text import sync_text
 from synctax.synth.window import edges, local_ns, written_ns
 
 TRUTH_FILE = "truth.json"
@@ -156,10 +158,7 @@ def prepare(job: SynthJob) -> tuple[SynthJob, Program]:
         program = build(job)
     _check_size(job, program)
     for delay in job.delays:
-        if not 0 <= delay.kernel < len(program.compute):
-            raise SynctaxError(
-                f"a delay names kernel {delay.kernel}, a step has {len(program.compute)}"
-            )
+        delayed(program, delay)
         if delay.step >= job.steps:
             raise SynctaxError(
                 f"a delay names step {delay.step}, the job has {job.steps} steps"
@@ -330,7 +329,8 @@ def _start(
 ) -> _RankFile:
     who = face(job, rank)
     sink = None if files is None else files.open(job, who, stack)
-    file = _RankFile(RankText(job, program, who, CommText(job, program, who)), sink)
+    comms, syncs = CommText(job, program, who), sync_text(job, program, who)
+    file = _RankFile(RankText(job, program, who, comms, syncs), sink)
     file.put(header(job, program, who))
     return file
 

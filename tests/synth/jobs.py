@@ -5,6 +5,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from synctax.synth import Delay, SynthJob
+from synctax.synth.program import build
 
 _PPM = st.sampled_from([-40.0, -3.5, 0.0, 7.25, 60.0])
 _US = st.sampled_from([-1234.567, 0.0, 0.3, 250.0])
@@ -44,6 +45,7 @@ def jobs(draw):
         clock_drift_ppm=draw(_PPM),
         start_skew_ms=draw(st.sampled_from([0.0, 40.0])),
         cuda_graphs=draw(st.booleans()),
+        sync_records=draw(st.sampled_from(["none", "full", "unresolved"])),
         absolute_ts=draw(st.booleans()),
         whole_us=draw(st.booleans()),
         layout=draw(
@@ -67,15 +69,31 @@ def jobs(draw):
         write_ranks=draw(st.none() | st.lists(ranks, min_size=1).map(tuple)),
         delays=draw(
             st.lists(
-                st.builds(
-                    Delay,
-                    ranks,
-                    st.integers(0, job.steps - 1),
-                    st.integers(0, 20),
-                    st.sampled_from([0.0, 300.0, 5_000.0]),
-                    st.sampled_from(["gpu", "cpu"]),
-                ),
+                delays(job),
                 max_size=2,
             ).map(tuple)
         ),
     )
+
+
+def delays(job):
+    rank, step = st.integers(0, job.world - 1), st.integers(0, job.steps - 1)
+    delay_us = st.sampled_from([0.0, 300.0, 5_000.0])
+    cpu = st.sampled_from(["cpu", "op", "gap", "call"])
+    kernels = st.builds(
+        Delay, rank, step, st.integers(0, 20), delay_us, st.just("gpu") | cpu
+    )
+    known = [
+        f"{dimension.key}:{number}"
+        for dimension, count in zip(*_counts(job), strict=True)
+        for number in range(count)
+    ]
+    if not known:
+        return kernels
+    place = st.sampled_from(known)
+    return kernels | st.builds(Delay, rank, step, st.none(), delay_us, cpu, place)
+
+
+def _counts(job):
+    program = build(job)
+    return program.dimensions, program.per_step

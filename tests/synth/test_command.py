@@ -33,6 +33,24 @@ def test_options_reach_the_job(run, tmp_path):
     assert (tmp_path / TRUTH_FILE).read_bytes() == b"".join(truth(job).to_json())
 
 
+@pytest.mark.parametrize(
+    ("text", "delay"),
+    [
+        ("rank=1,step=0,kernel=2,us=40,side=gap", Delay(1, 0, 2, 40.0, "gap")),
+        ("rank=1,step=0,collective=tp:3,ms=2", Delay(1, 0, None, 2000.0, "op", "tp:3")),
+        (
+            "rank=0,step=0,collective=tp:0,s=0.5,side=call",
+            Delay(0, 0, None, 5e5, "call", "tp:0"),
+        ),
+    ],
+)
+def test_a_delay_names_its_place_and_side(run, tmp_path, text, delay):
+    result = run("synth", tmp_path, *SMALL, "--delay", text, "--sync-records", "full")
+    assert result.exit_code == 0, result.stderr
+    job = SynthJob(tp=2, fsdp=1, layers=1, steps=1, delays=(delay,), sync_records="full")
+    assert (tmp_path / TRUTH_FILE).read_bytes() == b"".join(truth(job).to_json())
+
+
 def test_the_defaults_are_those_of_the_library(run, tmp_path):
     assert run("synth", tmp_path).exit_code == 0
     assert (tmp_path / TRUTH_FILE).read_bytes() == b"".join(truth(SynthJob()).to_json())
@@ -84,7 +102,17 @@ def test_a_full_directory_needs_force(run, tmp_path):
         (("--tp", 0), "tp must be at least 1, got 0"),
         (("--delay", "rank=1"), "'rank=1' is no delay like rank=2,step=1,kernel=3,ms=5"),
         (("--delay", "rank=1,step=0,kernel=0,ms=1,us=2"), "is no delay like"),
-        (("--delay", "rank=1,step=0,kernel=0,ms=1,side=npu"), "gpu or cpu, not 'npu'"),
+        (
+            ("--delay", "rank=1,step=0,kernel=0,ms=1,side=npu"),
+            "the side of a delay is gpu, cpu, op, gap or call, not 'npu'",
+        ),
+        (
+            ("--delay", "rank=1,step=0,kernel=0,collective=tp:0,ms=1"),
+            "collective=tp:5 for kernel=3",
+        ),
+        (("--delay", "rank=1,step=0,collective=tp,ms=1"), "like tp:5, got 'tp'"),
+        (("--delay", "rank=1,step=0,collective=tp:1,ms=1,side=gpu"), "on the CPU"),
+        (("--delay", "rank=1,step=0,kernel=0,ms=-1"), "a delay must lie between 0 and"),
         (("--delay", "rank=x,step=0,kernel=0,ms=1"), "'x' is not a valid integer"),
         (("--lost-head", "2"), "'2' is no rank with a number, like 2:1"),
         (("--lost-head", "2:x"), "'x' is not a valid integer"),

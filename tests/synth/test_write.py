@@ -75,7 +75,14 @@ def test_the_truth_file_is_no_trace(tmp_path):
     assert list(found) == ["schema", "parameters", "collectives", "ranks", "injected"]
     assert found["schema"] == "synctax.synth-truth/1"
     assert found["parameters"]["delays"] == [
-        {"rank": 1, "step": 0, "kernel": 2, "delay_us": 5.0, "side": "gpu"}
+        {
+            "rank": 1,
+            "step": 0,
+            "kernel": 2,
+            "delay_us": 5.0,
+            "side": "gpu",
+            "collective": "",
+        }
     ]
     assert found["injected"][0]["kernel"].startswith("void at::native")
     assert len(found["collectives"]) == len(list(known.collectives()))
@@ -165,6 +172,8 @@ def test_an_interruption_leaves_no_file(tmp_path):
     [
         (Delay(0, 0, 999, 1.0), "names kernel 999, a step has"),
         (Delay(0, 5, 0, 1.0), "names step 5, the job has 1 steps"),
+        (Delay(0, 0, None, 1.0, "gap", "tp:8"), "collective 8 of tp, a step has 8 of it"),
+        (Delay(0, 0, None, 1.0, "op", "ep:0"), "collective 0 of ep, a step has 0 of it"),
     ],
 )
 def test_a_delay_must_find_its_place(delay, message):
@@ -194,7 +203,16 @@ def test_a_delay_must_find_its_place(delay, message):
         ({"delays": (Delay(3, 0, 0, 1.0),)}, "delays names rank 3"),
         ({"delays": (Delay(0, 3, 0, 1.0),)}, "a delay names step 3, the job has 1 steps"),
         ({"delays": (Delay(0, 0, 0, -1.0),)}, "a delay must lie between 0 and 1e"),
-        ({"delays": (Delay(0, 0, 0, 1.0, "npu"),)}, "must be gpu or cpu, got npu"),
+        ({"delays": (Delay(0, 0, 0, 1.0, "npu"),)}, "gpu, cpu, op, gap, call, got npu"),
+        ({"delays": (Delay(0, 0, None, 1.0),)}, "neither a kernel nor a collective"),
+        (
+            {"delays": (Delay(0, 0, 3, 1.0, "op", "tp:5"),)},
+            "names kernel 3 and collective tp:5; name one of them",
+        ),
+        ({"delays": (Delay(0, 0, None, 1.0, "op", "pp:5"),)}, "like tp:5, got 'pp:5'"),
+        ({"delays": (Delay(0, 0, None, 1.0, "op", "tp"),)}, "like tp:5, got 'tp'"),
+        ({"delays": (Delay(0, 0, None, 1.0, "gpu", "tp:5"),)}, "must be on the CPU"),
+        ({"sync_records": "some"}, "sync_records must be one of none, full, unresolved"),
     ],
 )
 def test_a_job_that_cannot_be_is_refused(changed, message):
