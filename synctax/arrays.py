@@ -15,3 +15,12 @@ NS_PER_S = 1_000_000_000
 
 ABSENT = -1
 """What an integer column holds where the trace says nothing."""
+
+
+def take(values: I64, index: I64) -> I64:
+    """Take `values[index]`, -1 where the index is -1.
+
+    >>> take(np.array([5, 7]), np.array([1, -1]))
+    array([ 7, -1])
+    """
+    return np.concatenate([values, [ABSENT]])[index]

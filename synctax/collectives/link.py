@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I32, I64, NS_PER_US, Bool
+from synctax.arrays import ABSENT, I32, I64, NS_PER_US, Bool, take
 from synctax.trace.model import EventKind, Events
 
 
@@ -43,27 +43,39 @@ def anchor(events: Events, rows: I64) -> Anchors:
     rows : (n,) int64
         GPU events, as indices into `events`.
     """
-    lane = np.full(rows.size, ABSENT, np.int32)
-    time_ns = np.full(rows.size, ABSENT, np.int64)
+    call = launching(events, rows)
+    known = call >= 0
+    lane = np.where(known, events.lane[call], ABSENT).astype(np.int32)
+    return Anchors(lane, np.where(known, events.start_ns[call], ABSENT))
+
+
+def launching(events: Events, rows: I64) -> I64:
+    """Find the call that launched each GPU event; the operator where that is missing.
+
+    Parameters
+    ----------
+    events : Events
+    rows : (n,) int64
+        GPU events, as indices into `events`.
+
+    Returns
+    -------
+    (n,) int64
+        Indices into `events`, -1 where neither is known.
+    """
     calls = np.flatnonzero(events.kind == EventKind.RUNTIME)
     found = _find(events.correlation[calls], events.correlation[rows])
-    _adopt(events, calls, found, lane, time_ns)
+    launched = take(calls, found)
 
     external = events.external_id[rows]
-    lost = (lane < 0) & (external > 0) & (external != events.correlation[rows])
+    lost = (launched < 0) & (external > 0) & (external != events.correlation[rows])
     if lost.any():
         operators = np.flatnonzero(
             (events.kind == EventKind.CPU_OP) | (events.kind == EventKind.ANNOTATION)
         )
         found = _find(events.external_id[operators], np.where(lost, external, ABSENT))
-        _adopt(events, operators, found, lane, time_ns)
-    return Anchors(lane, time_ns)
-
-
-def _adopt(events: Events, pool: I64, found: I64, lane: I32, time_ns: I64) -> None:
-    hit = found >= 0
-    lane[hit] = events.lane[pool[found[hit]]]
-    time_ns[hit] = events.start_ns[pool[found[hit]]]
+        launched = np.where(lost, take(operators, found), launched)
+    return launched
 
 
 def _find(ids: I64, wanted: I64) -> I64:

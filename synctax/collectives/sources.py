@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I32, I64, U64, Bool
+from synctax.arrays import ABSENT, I32, I64, U64, Bool, take
 from synctax.collectives.catalog import Catalog
 from synctax.collectives.distinct import distinct_rows
 from synctax.collectives.link import Anchors, Ranges, anchor
@@ -63,14 +63,9 @@ def around(trace: RankTrace, found: Catalog, rows: I64, anchors: Anchors) -> Sou
     for pool in (found.annotations, found.records, found.operators):
         ranges = Ranges.of(trace.events, pool)
         slot = ranges.innermost(anchors)
-        linked.append(_take(ranges.event, slot))
+        linked.append(take(ranges.event, slot))
     no = np.zeros(rows.size, np.bool_)
     return Sources(rows, linked[0], linked[1], linked[2], anchors, adopted=no, many=no)
-
-
-def _take(values: I64, index: I64) -> I64:
-    """Take `values[index]`, -1 where the index is -1."""
-    return np.concatenate([values, [ABSENT]])[index]
 
 
 def _adopt_grouped(trace: RankTrace, found: Catalog, sources: Sources) -> Sources:
@@ -137,7 +132,7 @@ def _preceding(
     last = orphans.before(Anchors(lane, anchors.time_ns[lost]))
     first = orphans.before(Anchors(lane, _launch_before(anchors)[lost])) + 1
     row = np.where(last >= first, last, ABSENT)
-    return _take(orphans.event, row), last > first
+    return take(orphans.event, row), last > first
 
 
 def _launch_before(anchors: Anchors) -> I64:

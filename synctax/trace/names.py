@@ -23,6 +23,7 @@ UNLABELLED = "unlabelled"
 _T = TypeVar("_T", bound=np.generic)
 
 RangeKind = Literal["annotation", "record", "operator"]
+CallKind = Literal["stream_sync", "event_sync", "device_sync", "copy", "record", "wait"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class _Tables:
     copy_engine: re.Pattern[str]
     ranges: tuple[tuple[str, RangeKind], ...]
     spans: tuple[str, ...]
+    calls: Mapping[str, CallKind]
     ops: Mapping[str, str]
     dtypes: Mapping[str, DType]
     roles: Mapping[str, str]
@@ -95,6 +97,7 @@ def _tables() -> _Tables:
         copy_engine=re.compile(data["copy_engine"]["pattern"]),
         ranges=tuple((prefix, kind) for kind in kinds for prefix in data["range"][kind]),
         spans=tuple(data["range"]["span"]),
+        calls={name: kind for kind, names in data["call"].items() for name in names},
         ops={name: op for op, names in data["op"].items() for name in names},
         dtypes={
             name: DType(dtype, entry["bytes"])
@@ -231,6 +234,17 @@ def range_kind(name: str) -> RangeKind | None:
 def is_span(name: str) -> bool:
     """Tell whether a range is a collective itself: backends that run on the CPU."""
     return name.startswith(_tables().spans)
+
+
+def call(name: str) -> CallKind | None:
+    """Tell what a runtime call does to the order of work; None for all others.
+
+    Examples
+    --------
+    >>> call("cudaStreamSynchronize"), call("cudaLaunchKernel")
+    ('stream_sync', None)
+    """
+    return _tables().calls.get(name)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -1,0 +1,215 @@
+"""The chain of events that decided when a node could start: the critical path."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synctax.arrays import I8, I32, I64, NS_PER_US
+from synctax.graph.model import ROOT, EdgeKind, Graph, NodeKind
+
+DEFAULT_TOLERANCE_US = 3.0
+"""The parent on the same stream is preferred if it completes this close to the last."""
+
+
+def deciding_edges(graph: Graph, *, tolerance_us: float = DEFAULT_TOLERANCE_US) -> I64:
+    """Choose for each node the edge that decided when it could start.
+
+    It is the one that completed last. Where the edge along the node's own stream or
+    thread completed within the tolerance of it, that one: execution on a stream is
+    sequential anyhow.
+
+    Parameters
+    ----------
+    graph : Graph
+    tolerance_us : float
+        See above, in µs.
+
+    Returns
+    -------
+    (n,) int64
+        Index into the edges; -1 for the root.
+
+    References
+    ----------
+    Synchronization-tax paper, section 4.2, traversal.
+    """
+    if not 0 <= tolerance_us < float("inf"):
+        raise ValueError(f"tolerance_us must be 0 or more, not {tolerance_us}")
+    complete, child = graph.complete_ns, graph.child
+    has = np.flatnonzero(np.diff(graph.first) > 0)
+    chosen = np.full(len(graph), -1, np.int64)
+    if not has.size:
+        return chosen
+    latest = np.zeros(len(graph), np.int64)
+    latest[has] = np.maximum.reduceat(complete, graph.first[has])
+    same = graph.nodes.lane[graph.parent] == graph.nodes.lane[child]
+    prefer = same & (complete >= latest[child] - round(tolerance_us * NS_PER_US))
+    # last write wins: first the latest edges, then what is preferred
+    for edges in (np.flatnonzero(complete == latest[child])[::-1], np.flatnonzero(prefer)):
+        chosen[child[edges]] = edges
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Critical paths of one rank, clipped to their windows.
+
+    Path `i` has the items `first[i]` up to `first[i + 1]`, in order of time. Between them
+    lie gaps: item and the gap after it follow each other without a hole, from
+    `begin_ns[i]` (after an initial gap) to the start of the target.
+
+    Parameters
+    ----------
+    target : (p,) int64
+        The node that each path leads to; no item of it.
+    begin_ns, end_ns : (p,) int64
+        Window: from the fence (or the start of the root) to the start of the target.
+    first : (p + 1,) int64
+    node : (i,) int32
+        Node of each item.
+    start_ns, stop_ns : (i,) int64
+        When it decided: from its start to its completion, within the window.
+    gap_ns : (i,) int64
+        Time after the item until the next one (or the target) started.
+    edge : (i,) int8
+        `EdgeKind` by which the item led to the next one (or the target).
+    provenance : (i,) int8
+        Of that edge.
+    head_gap_ns : (p,) int64
+        Time from the beginning of the window to the first item.
+    head_edge : (p,) int8
+        `EdgeKind` that this gap belongs to; `ROOT` if the path begins with the root.
+    """
+
+    target: I64
+    begin_ns: I64
+    end_ns: I64
+    first: I64
+    node: I32
+    start_ns: I64
+    stop_ns: I64
+    gap_ns: I64
+    edge: I8
+    provenance: I8
+    head_gap_ns: I64
+    head_edge: I8
+
+    def __len__(self) -> int:
+        return int(self.target.size)
+
+    @property
+    def duration_ns(self) -> I64:
+        """Time each item decided, (i,) int64."""
+        duration: I64 = self.stop_ns - self.start_ns
+        return duration
+
+
+def critical_paths(
+    graph: Graph,
+    target: I64,
+    begin_ns: I64,
+    *,
+    tolerance_us: float = DEFAULT_TOLERANCE_US,
+    deciding: I64 | None = None,
+) -> Paths:
+    """Walk from each target back to the beginning of its window.
+
+    Parameters
+    ----------
+    graph : Graph
+    target : (p,) int64
+        Nodes.
+    begin_ns : (p,) int64
+        Where each window begins: what completed before is no part of the path.
+    tolerance_us : float
+        As for `deciding_edges`.
+    deciding : (n,) int64, optional
+        The edge to follow from each node; default: `deciding_edges`.
+
+    Returns
+    -------
+    Paths
+        For each path items and gaps add up to its window, in ns.
+
+    Raises
+    ------
+    ValueError
+        If `target` and `begin_ns` differ in length.
+
+    References
+    ----------
+    Synchronization-tax paper, section 4.2.
+    """
+    if target.size != begin_ns.size:
+        raise ValueError(f"{target.size} targets, {begin_ns.size} windows")
+    if deciding is None:
+        deciding = deciding_edges(graph, tolerance_us=tolerance_us)
+    parent_of = np.where(deciding >= 0, graph.parent[deciding], ROOT).tolist()
+    ready_ns = np.where(
+        graph.nodes.kind == NodeKind.WAIT, graph.nodes.start_ns, graph.nodes.end_ns
+    ).tolist()
+    items: list[int] = []
+    counts, heads = [], []
+    begins = graph.nodes.start_ns.tolist()
+    start_ns = graph.nodes.start_ns[target].tolist()
+    for node, begin, stop in zip(target.tolist(), begin_ns.tolist(), start_ns, strict=True):
+        path, head = _walk(parent_of, ready_ns, begins, node, min(begin, stop))
+        items += reversed(path)
+        counts.append(len(path))
+        heads.append(head)
+    return _paths(graph, (target, begin_ns), deciding, (items, counts, heads))
+
+
+def _walk(
+    parent_of: list[int], ready_ns: list[int], begins: list[int], node: int, begin: int
+) -> tuple[list[int], int]:
+    """Nodes from the target's parent back to the window's first, and that first node."""
+    path = []
+    parent = parent_of[node]
+    while parent != ROOT and begins[node] > begin and ready_ns[parent] > begin:
+        path.append(parent)
+        node, parent = parent, parent_of[parent]
+    return path, node
+
+
+def _paths(
+    graph: Graph,
+    windows: tuple[I64, I64],
+    deciding: I64,
+    walked: tuple[Sequence[int], Sequence[int], Sequence[int]],
+) -> Paths:
+    target, begin = windows
+    node = np.array(walked[0], np.int64)
+    counts = np.array(walked[1], np.int64)
+    head = np.array(walked[2], np.int64)
+    starts = graph.nodes.start_ns
+    first = np.concatenate([[0], np.cumsum(counts)])
+    path = np.repeat(np.arange(target.size), counts)
+    following = np.empty(node.size, np.int64)
+    following[:-1] = node[1:]
+    last = first[1:][counts > 0] - 1
+    following[last] = target[counts > 0]
+    edge = deciding[following]
+    end = starts[target]
+    begin = np.minimum(begin, end)
+    root = graph.parent[deciding[head]] == ROOT
+    lower = begin[path]
+    start = np.maximum(starts[node], lower)
+    stop = np.maximum(graph.complete_ns[edge], start)
+    following_start = np.maximum(starts[following], lower)
+    head_start = np.where(counts > 0, np.maximum(starts[head], begin), end)
+    return Paths(
+        target=target,
+        begin_ns=begin,
+        end_ns=end,
+        first=first,
+        node=node.astype(np.int32),
+        start_ns=start,
+        stop_ns=stop,
+        gap_ns=following_start - stop,
+        edge=graph.kind[edge],
+        provenance=graph.provenance[edge],
+        head_gap_ns=head_start - begin,
+        head_edge=np.where(root, EdgeKind.ROOT, graph.kind[deciding[head]]).astype(np.int8),
+    )

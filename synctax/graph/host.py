@@ -1,0 +1,218 @@
+"""The host's part of the graph: what each thread did, moment by moment.
+
+Every thread that runs operators or launches work is cut into pieces: exclusive slices of
+operators and calls, gaps that the profiler did not log, and waits. Watchdog threads do
+neither and are left out.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from synctax.arrays import ABSENT, I8, I32, I64, Bool
+from synctax.graph.model import NodeKind
+from synctax.graph.slices import exclusive_slices
+from synctax.trace.model import EventKind, Note, RankTrace
+from synctax.trace.names import by_name, range_kind
+from synctax.trace.steps import step_number
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """What threads did, in order of lane, then time.
+
+    Columns as in `Nodes`, on the host's own clock.
+    """
+
+    kind: I8
+    lane: I32
+    start_ns: I64
+    end_ns: I64
+    event: I64
+    label: I64
+    ordinal: I32
+
+    def __len__(self) -> int:
+        return int(self.kind.size)
+
+
+def pieces(trace: RankTrace, spans: I64, launching: I64) -> tuple[Pieces, tuple[Note, ...]]:
+    """Cut what threads did into exclusive pieces.
+
+    Parameters
+    ----------
+    trace : RankTrace
+    spans : (s,) int64
+        Ranges that are collectives themselves (gloo): each is one piece, whatever it
+        holds. Indices into events.
+    launching : (l,) int64
+        Events that launched GPU work.
+
+    Returns
+    -------
+    Pieces, notes
+        The self time of annotations that a program or a framework made (`## forward ##`)
+        is time that nobody logged, so it is part of gaps. Profiler steps are marks, not
+        work, and are no part of any piece.
+
+    References
+    ----------
+    Synchronization-tax paper, section 4.1: "exclusive time slices per-thread".
+    """
+    rows, ignored = _rows(trace, spans, launching)
+    events = trace.events
+    end = events.start_ns[rows] + events.duration_ns[rows]
+    nested = exclusive_slices(events.lane[rows], events.start_ns[rows], end)
+    cut = nested.slices
+    owner = np.where(cut.event >= 0, rows[cut.event], ABSENT)
+    kind = _kinds(trace, owner, spans)
+    found = Pieces(kind, cut.lane, cut.start_ns, cut.end_ns, owner, owner, cut.ordinal)
+    notes = []
+    if nested.clipped:
+        notes.append(
+            Note(
+                "event_clipped",
+                nested.clipped,
+                "operators or calls that reach beyond the one they started in",
+            )
+        )
+    if ignored:
+        notes.append(
+            Note("thread_ignored", ignored, "threads without operators or launches")
+        )
+    return _merge_gaps(found), tuple(notes)
+
+
+def _rows(trace: RankTrace, spans: I64, launching: I64) -> tuple[I64, int]:
+    """Events of threads that matter, and how many threads do not."""
+    events = trace.events
+    host = np.zeros(len(events), np.bool_)
+    for kind in (EventKind.CPU_OP, EventKind.ANNOTATION, EventKind.RUNTIME):
+        host |= events.kind == kind
+    is_step = by_name(trace.strings, events.name, _is_step, np.bool_)
+    host &= ~(is_step & (events.kind == EventKind.ANNOTATION))
+    busy = np.zeros(trace.lanes.thread.size + 1, np.bool_)
+    busy[events.lane[host & (events.kind != EventKind.RUNTIME)]] = True
+    busy[events.lane[launching]] = True
+    ignored = np.setdiff1d(events.lane[host], np.flatnonzero(busy)).size
+    host &= busy[events.lane]
+    return np.flatnonzero(host & ~_within(trace, spans)), int(ignored)
+
+
+def _is_step(name: str) -> bool:
+    return step_number(name) is not None
+
+
+def _within(trace: RankTrace, spans: I64) -> Bool:
+    """Events inside a span, itself not included."""
+    events = trace.events
+    inside = np.zeros(len(events), np.bool_)
+    for lane in np.unique(events.lane[spans]):
+        mine = spans[events.lane[spans] == lane]
+        start = events.start_ns[mine]
+        end = np.maximum.accumulate(start + events.duration_ns[mine])
+        rows = np.flatnonzero(events.lane == lane)
+        at = np.searchsorted(start, events.start_ns[rows], side="right") - 1
+        stop = events.start_ns[rows] + events.duration_ns[rows]
+        inside[rows] = (at >= 0) & (stop <= end[at])
+    inside[spans] = False
+    return inside
+
+
+def _kinds(trace: RankTrace, owner: I64, spans: I64) -> I8:
+    events = trace.events
+    kind = np.full(owner.size, NodeKind.SLICE, np.int8)
+    kind[owner < 0] = NodeKind.GAP
+    named = owner >= 0
+    annotated = np.flatnonzero(named)[events.kind[owner[named]] == EventKind.ANNOTATION]
+    own = by_name(trace.strings, events.name[owner[annotated]], _of_backend, np.bool_)
+    kind[annotated[~own]] = NodeKind.GAP
+    kind[np.isin(owner, spans) & named] = NodeKind.COLLECTIVE
+    return kind
+
+
+def _of_backend(name: str) -> bool:
+    """Whether a range is made by a communication backend, in C++, not by the program."""
+    return range_kind(name) is not None
+
+
+def _merge_gaps(cut: Pieces) -> Pieces:
+    """Join gaps that touch: an annotation's end does not end the program's own time.
+
+    A joined gap is named by the piece that follows it, and lies in the annotation that
+    holds most of it. A gap that nothing follows is dropped.
+    """
+    if not len(cut):
+        return cut
+    gap = cut.kind == NodeKind.GAP
+    joins = gap[1:] & gap[:-1] & (cut.lane[1:] == cut.lane[:-1])
+    first = np.flatnonzero(np.concatenate([[True], ~joins]))
+    last = np.append(first[1:], len(cut)) - 1
+    following = np.minimum(last + 1, len(cut) - 1)
+    followed = (last + 1 < len(cut)) & (cut.lane[following] == cut.lane[first])
+    label = np.where(
+        gap[first], np.where(followed, cut.event[following], ABSENT), cut.event[first]
+    )
+    # a slice of an annotation's tail may stand last on its thread: nothing follows it
+    keep = ~gap[first] | (followed & (cut.end_ns[last] > cut.start_ns[first]))
+    merged = Pieces(
+        kind=cut.kind[first],
+        lane=cut.lane[first],
+        start_ns=cut.start_ns[first],
+        end_ns=cut.end_ns[last],
+        event=_longest(cut, first, joins),
+        label=label,
+        ordinal=np.where(gap[first], 0, cut.ordinal[first]).astype(np.int32),
+    )
+    return take_pieces(merged, np.flatnonzero(keep))
+
+
+def _longest(cut: Pieces, first: I64, joins: Bool) -> I64:
+    """Owner of the longest of the pieces that were joined."""
+    block = np.cumsum(np.concatenate([[True], ~joins])) - 1
+    order = np.lexsort((cut.end_ns - cut.start_ns, block))
+    last = np.append(first[1:], len(cut)) - 1
+    owner: I64 = cut.event[order[last]]
+    return owner
+
+
+def take_pieces(all_: Pieces, index: I64) -> Pieces:
+    """Take pieces by number."""
+    return Pieces(*(getattr(all_, name)[index] for name in Pieces.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Places where a thread had waited until something else completed.
+
+    `piece` (c,) int64 is the piece that holds it, at most one cut each; `time_ns` (c,)
+    int64 the moment, from its start to its end; `gpu` and `releaser` (c,) int64 what was
+    waited for: an event on the GPU, or the last piece of another thread; -1 for the
+    other. `provenance` (c,) int8.
+    """
+
+    piece: I64
+    time_ns: I64
+    gpu: I64
+    releaser: I64
+    provenance: I8
+
+
+def cut_waits(whole: Pieces, cut: Cut) -> tuple[Pieces, I64]:
+    """Split pieces into the wait before a cut and the rest.
+
+    Returns
+    -------
+    Pieces, (p,) int64
+        The pieces, and the new number of each old one (of the rest, where it was cut).
+    """
+    count = np.ones(len(whole), np.int64)
+    count[cut.piece] = 2
+    index = np.repeat(np.arange(len(whole)), count)
+    rest = np.cumsum(count) - 1
+    split = take_pieces(whole, index)
+    wait = rest[cut.piece] - 1
+    split.kind[wait] = NodeKind.WAIT
+    split.end_ns[wait] = cut.time_ns
+    split.start_ns[wait + 1] = cut.time_ns
+    return split, rest
