@@ -77,13 +77,14 @@ class _Rows:
 class _Spans:
     """The time between each start or end of an event and the next on its lane.
 
-    There are 2r, two an event, in order of lane and time; the one after the last end of a
-    lane is empty. Those an event owns, where no event in it is open, make a group.
+    There are 2r, two an event, in order of lane and time; what follows the last end of a
+    lane is none and only fills its place. Those an event owns, where no event in it is
+    open, make a group.
 
     Parameters
     ----------
-    start_ns, end_ns : (2r,) int64
-        Of each span, in ns.
+    start_ns : (2r,) int64
+        Of each span, which lasts until the next.
     place : (r,) intp
         Number of the span that begins with each event.
     by_group : (2r,) intp
@@ -97,7 +98,6 @@ class _Spans:
     """
 
     start_ns: I64
-    end_ns: I64
     place: _Index
     by_group: _Index
     group: _Index
@@ -184,7 +184,7 @@ def _in_order(lane: I32, start_ns: I64, end_ns: I64) -> _Rows:
     return _Rows(order, bounds, start, end_ns[order])
 
 
-def _stable_order(numbers: I32 | I64) -> _Index:
+def _stable_order(numbers: I32) -> _Index:
     # numpy sorts 16-bit numbers by radix, several times as fast
     small = (numbers >= 0).all() and (numbers < 1 << 16).all()
     order: _Index = np.argsort(
@@ -200,21 +200,18 @@ def _spans(rows: _Rows) -> _Spans:
     last opened at that depth: in order of depth it is the last opened at all.
     """
     opened, at_ns = _brackets(rows)
-    begun = np.cumsum(opened)
-    depth = 2 * begun - np.arange(1, opened.size + 1)
+    begun: I32 = np.cumsum(opened, dtype=np.int32)
+    depth: I32 = begun + begun
+    depth -= np.arange(1, opened.size + 1, dtype=np.int32)
     by_group = _stable_order(depth)
     begins = opened[by_group]
     first = np.flatnonzero(begins)
-    until_ns = np.append(at_ns[1:], at_ns[-1:])
-    lane_end = 2 * np.array(rows.bounds[1:], np.intp) - 1
-    until_ns[lane_end] = at_ns[lane_end]
     return _Spans(
         start_ns=at_ns,
-        end_ns=until_ns,
         place=np.flatnonzero(opened),
         by_group=by_group,
         group=np.cumsum(begins),
-        event=begun[by_group[first]] - 1,
+        event=begun[by_group[first]].astype(np.intp) - 1,
         bounds=np.concatenate([[0], first, [begins.size]]),
     )
 
@@ -232,6 +229,7 @@ def _brackets(rows: _Rows) -> tuple[Bool, I64]:
         late_ns = np.sort(end[~empty])
         opens = np.ones(2 * start.size, np.bool_)
         opens[: late_ns.size] = False
+        # an empty event stands twice among the starts: start, end
         opens[late_ns.size + np.flatnonzero(empty) + np.cumsum(empty)[empty]] = False
         marks_ns = np.concatenate([late_ns, np.repeat(start, 1 + empty)])
         # stable, and two sorted runs: one merge
@@ -246,7 +244,7 @@ def _crossing(rows: _Rows, spans: _Spans) -> _Index:
 
     Brackets never cross: a lane has such events if and only if some of its events cross.
     """
-    closed_ns = spans.end_ns[spans.by_group[spans.bounds[2:] - 1]]
+    closed_ns = spans.start_ns[1:][spans.by_group[spans.bounds[2:] - 1]]
     crossing: _Index = spans.event[closed_ns != rows.end_ns[spans.event]]
     return crossing
 
@@ -265,7 +263,10 @@ def _clip(rows: _Rows, crossing: _Index) -> tuple[_Rows, int]:
 
 
 def _clip_lane(start_ns: list[int], end_ns: list[int]) -> tuple[list[int], int]:
-    """Cut the events of one lane: their new ends, and how many were cut."""
+    """Cut the events of one lane: their new ends, and how many were cut.
+
+    One by one, since where an event ends decides what the next ones started in.
+    """
     cut_ns: list[int] = []
     around: list[tuple[int, int]] = []  # ends of the open events, as cut and their own
     clipped = 0
@@ -285,18 +286,20 @@ def _clip_lane(start_ns: list[int], end_ns: list[int]) -> tuple[list[int], int]:
 
 def _nesting(lane: I32, rows: _Rows, spans: _Spans, clipped: int) -> Nesting:
     """Name the owner of each span, and keep those that are slices."""
-    kept = (spans.end_ns > spans.start_ns)[spans.by_group]
+    size = spans.start_ns.size
+    keep = np.zeros(size, np.bool_)
+    keep[:-1] = spans.start_ns[1:] > spans.start_ns[:-1]
+    keep[2 * np.array(rows.bounds[1:], np.intp) - 1] = False
+    kept = keep[spans.by_group]
     # kept before each span, from the first group on, and of all
-    count = np.zeros(kept.size + 1, np.int32)
+    count = np.zeros(size + 1, np.int32)
     np.cumsum(kept, out=count[1:])
     until = count[spans.bounds]
     kept[spans.bounds[1:-1][until[2:] == until[1:-1]]] = True
     nth = count[:-1] - until[spans.group]
     nth[: spans.bounds[1]] = 0
 
-    size = kept.size
     owner, ordinal = np.empty(size, np.int64), np.empty(size, np.int32)
-    keep = np.empty(size, np.bool_)
     owner[spans.by_group] = np.append(ABSENT, rows.row[spans.event])[spans.group]
     ordinal[spans.by_group] = nth
     keep[spans.by_group] = kept
@@ -311,7 +314,7 @@ def _nesting(lane: I32, rows: _Rows, spans: _Spans, clipped: int) -> Nesting:
         event=owner[held],
         lane=lanes[held],
         start_ns=spans.start_ns[held],
-        end_ns=spans.end_ns[held],
+        end_ns=spans.start_ns[1:][held],
         ordinal=ordinal[held],
     )
     return Nesting(slices, parent, clipped)
