@@ -1,0 +1,259 @@
+"""Who made the others wait: culprits of all collectives of a job."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from synctax.arrays import F64, I64, NS_PER_US, Bool
+from synctax.attribution import align, judge
+from synctax.attribution.equation import Fit, fit
+from synctax.attribution.pool import PathSet
+from synctax.attribution.results import Known, Results
+from synctax.attribution.rounds import OnProgress, Rounds
+from synctax.attribution.variation import Counterparts, Variation
+from synctax.attribution.walk import Reading
+from synctax.attribution.windows import Wanted, Windows, begins_ns, sampled_slots, windows
+from synctax.collectives.load import Cache
+from synctax.collectives.tax import Tax
+from synctax.errors import SynctaxError
+from synctax.graph.critical_path import DEFAULT_TOLERANCE_US
+from synctax.trace.model import Note
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Window = Literal["fence", "lca"]
+Match = Literal["counterpart", "path"]
+Method = Literal["path", "longest", "last-kernel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How attribution was asked for; see `attribute`."""
+
+    window: Window = "fence"
+    match: Match = "counterpart"
+    method: Method = "path"
+    tolerance_us: float = DEFAULT_TOLERANCE_US
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Attribution:
+    """What `attribute` found.
+
+    Parameters
+    ----------
+    tax : Tax
+        What was measured; `tax.used` are the collectives that were asked for.
+    seen : Windows
+        Straggler, fastest rank and fence of every collective.
+    known : (m,) int8
+        `Known`, of every collective of `tax.matches`.
+    results : Results
+        Of the collectives that were attributed, of all groups.
+    slow, fast : PathSet
+        Paths of the slowest and of the fastest rank, one for each result.
+    twins : Counterparts
+        Of the items of `slow`, on the fastest rank.
+    variation : Variation
+        Of the items of `slow`.
+    texts : tuple of str
+        What `name` and `context` of items are codes of.
+    lanes : mapping of position to tuple of str
+        Names of the threads and streams of each rank.
+    options : Options
+    notes : tuple of Note
+        What was inferred or left out, of graphs and of measuring.
+    """
+
+    tax: Tax
+    seen: Windows
+    known: np.ndarray
+    results: Results
+    slow: PathSet
+    fast: PathSet
+    twins: Counterparts
+    variation: Variation
+    texts: tuple[str, ...]
+    lanes: dict[int, tuple[str, ...]]
+    options: Options
+    notes: tuple[Note, ...]
+
+    def __repr__(self) -> str:
+        asked, told = int(self.tax.used.sum()), int(self.used.sum())
+        return f"<Attribution: {told} of {asked} collectives>"
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html())
+
+    @cached_property
+    def used(self) -> Bool:
+        """Which results count: asked for, and the path is known; (s,) bool."""
+        used: Bool = self.tax.used[self.results.slot] & (self.results.known == Known.OK)
+        return used
+
+    @cached_property
+    def equation(self) -> Fit:
+        """Equation 2 over the collectives that count."""
+        return self.fit(np.flatnonzero(self.used))
+
+    def fit(self, rows: I64) -> Fit:
+        """Fit equation 2 over some results, given by number."""
+        results = self.results
+        return fit(
+            results.tax_ns[rows] / NS_PER_US,
+            results.path_variation_ns[rows] / NS_PER_US,
+            self._random_us(rows),
+        )
+
+    def _random_us(self, rows: I64) -> F64:
+        slow, fast = self.slow.random_ns[:, rows], self.fast.random_ns[:, rows]
+        there = (slow >= 0) & (fast >= 0)
+        return np.where(there, (slow - fast) / NS_PER_US, np.nan)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per group role and class of culprit (`schema.ATTRIBUTE`)."""
+        from synctax.attribution.summary import summary
+
+        return summary(self)
+
+    def per_collective(self) -> "pd.DataFrame":
+        """One row per collective (`schema.ATTRIBUTE_COLLECTIVES`)."""
+        from synctax.attribution.summary import per_collective
+
+        return per_collective(self)
+
+    def per_rank(self) -> "pd.DataFrame":
+        """One row per group role and rank (`schema.ATTRIBUTE_RANKS`)."""
+        from synctax.attribution.summary import per_rank
+
+        return per_rank(self)
+
+
+def attribute(
+    tax: Tax,
+    *,
+    options: Options | None = None,
+    workers: int | None = None,
+    cache: Cache | None = None,
+    on_progress: OnProgress | None = None,
+) -> Attribution:
+    """Find out which item on which rank made the others wait, for every collective.
+
+    Parameters
+    ----------
+    tax : Tax
+        As `measure` returns it; its selection of groups, operations and steps counts. The
+        files of its ranks are read again for their graphs. The first collective of each
+        group and window follows no common moment and is never attributed.
+    options : Options, optional
+        `window`: where the window of a collective begins: "fence", the end of the latest
+        earlier collective that all ranks leave together, or "lca", the paper's lowest
+        common ancestor. `match`: the counterpart of an item is searched on the whole
+        fastest rank ("counterpart") or, as in the paper, by name and index on its path
+        ("path"). `method`: "path", or what simple heuristics blame: the "longest" kernel
+        before the collective, or the "last-kernel". `tolerance_us`: as for
+        `graph.critical_path.deciding_edges`.
+    workers, cache, on_progress
+        As for `load`; files are read twice or more, from the cache after the first time.
+
+    Returns
+    -------
+    Attribution
+
+    Raises
+    ------
+    SynctaxError
+        If none of the collectives has a tax, a window and a path that can be known, or a
+        file can no longer be read.
+    TypeError
+        If `tax` is not what `measure` returns.
+
+    References
+    ----------
+    Synchronization-tax paper, section 4.
+    """
+    options = options or Options()
+    if not isinstance(tax, Tax):
+        raise TypeError("attribute wants the tax that synctax.measure(job) returns")
+    seen = windows(tax)
+    reading = Reading(cache, options.tolerance_us)
+    rounds = Rounds(tax.matches, seen, reading, workers, on_progress)
+    fence, known = _fences(tax, seen, rounds, options)
+    asked = np.flatnonzero(fence >= 0)
+    if not (tax.used[asked]).any():
+        raise SynctaxError(_nothing(tax, seen))
+    paths = rounds.walk(_wanted(tax, seen, fence))
+    slow = paths.find(asked, seen.rank[seen.slow[asked]])
+    fast = paths.find(asked, seen.rank[seen.fast[asked]])
+    there = (slow >= 0) & (fast >= 0)
+    known[asked[~there]] = Known.PATH_UNKNOWN
+    judged = judge.judge(
+        tax, rounds, (paths.take(slow[there]), paths.take(fast[there])), options
+    )
+    known[judged.results.slot] = judged.results.known
+    return Attribution(
+        tax=tax,
+        seen=seen,
+        known=known,
+        results=judged.results,
+        slow=judged.slow,
+        fast=judged.fast,
+        twins=judged.twins,
+        variation=judged.variation,
+        texts=rounds.names.texts,
+        lanes={rank: told.lanes for rank, told in rounds.told.items()},
+        options=options,
+        notes=(*tax.notes, *judge.graph_notes(rounds)),
+    )
+
+
+def _fences(
+    tax: Tax, seen: Windows, rounds: Rounds, options: Options
+) -> tuple[I64, np.ndarray]:
+    """Slot that begins each window, and what keeps others from having one."""
+    known = np.full(len(tax.matches), Known.NO_TAX, np.int8)
+    known[seen.usable] = Known.NO_FENCE
+    fence = seen.fence
+    if options.window == "lca":
+        fence = align.common_ancestors(tax.matches, seen, rounds)
+        known[seen.usable] = Known.NOT_COMPARABLE
+    known[fence >= 0] = Known.OK
+    return fence, known
+
+
+def _wanted(tax: Tax, seen: Windows, fence: I64) -> Wanted:
+    """Paths of the slowest and fastest rank of every collective with a window."""
+    found = tax.matches
+    walked = np.zeros(found.row.size, np.bool_)
+    asked = np.flatnonzero(fence >= 0)
+    walked[seen.slow[asked]] = walked[seen.fast[asked]] = True
+    sampled = sampled_slots(found, fence >= 0)
+    slot = np.repeat(np.arange(len(found)), np.diff(found.first))
+    return Wanted(
+        begins_ns(found, seen, fence),
+        walked,
+        np.zeros(found.row.size, np.int64),
+        sampled[slot],
+    )
+
+
+def _nothing(tax: Tax, seen: Windows) -> str:
+    count = int(tax.used.sum())
+    if not count:
+        return (
+            "none of the collectives asked for has a tax that can be believed; see "
+            "synctax measure --per-collective for the reasons"
+        )
+    fenced = int((seen.fence[tax.used] >= 0).sum())
+    if not fenced:
+        return (
+            f"none of {count} collectives follows one of its group that all ranks leave "
+            "together, so no window begins at a common moment; profile a longer window"
+        )
+    return (
+        f"none of {count} collectives has a critical path that can be compared over the "
+        "ranks; use --window fence"
+    )

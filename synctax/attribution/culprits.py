@@ -1,0 +1,112 @@
+"""Which item owes a collective's wait, and what class of thing it is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from synctax.arrays import ABSENT, I8, I64, NS_PER_US, U64, Bool
+from synctax.attribution.keys import text_hash
+from synctax.attribution.model import Items
+from synctax.attribution.usual import what_hashes
+from synctax.graph.model import NodeKind
+from synctax.trace import names
+from synctax.trace.model import EventKind
+from synctax.trace.names import by_name
+
+STALL_FACTOR = 10
+"""A host item this many times as long as usual is a stall, whatever its name."""
+
+STALL_LEAST_NS = 100 * NS_PER_US
+"""Shorter ones are not called stalls."""
+
+CLASSES = (
+    "gemm", "attention", "norm", "elementwise", "reduction", "copy", "other",
+    "communication", "cpu_launch", "cpu_op", "python_gap", "host_stall", "carried",
+    "diffuse",
+)  # fmt: skip
+"""Classes of culprits, in the order in which they are numbered."""
+
+SIDES = ("gpu", "cpu", "comm")
+
+_NUMBER = {name: number for number, name in enumerate(CLASSES)}
+CARRIED, DIFFUSE = _NUMBER["carried"], _NUMBER["diffuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """Usual durations of host items over all ranks: `what` (k,) uint64 ascending, ns."""
+
+    what: U64
+    median_ns: I64
+
+
+def classes(items: Items, texts: tuple[str, ...], usual: Usual) -> I8:
+    """Class of each item, (i,) int8: index into `CLASSES`.
+
+    Kernels by name; a collective is communication; host items are calls into the runtime
+    (`cpu_launch`), operators, or gaps, unless they are far longer than usual.
+    """
+    of_kernel = by_name(texts, items.name, _kernel_class, np.int8)
+    found = np.where(items.source == EventKind.KERNEL, of_kernel, _NUMBER["copy"])
+    host = is_host(items)
+    found[host] = _NUMBER["cpu_op"]
+    found[host & (items.source == EventKind.RUNTIME)] = _NUMBER["cpu_launch"]
+    found[items.kind == NodeKind.GAP] = _NUMBER["python_gap"]
+    found[stalls(items, texts, usual)] = _NUMBER["host_stall"]
+    found[items.kind == NodeKind.COLLECTIVE] = _NUMBER["communication"]
+    return found.astype(np.int8)
+
+
+def _kernel_class(name: str) -> int:
+    return _NUMBER.get(names.kernel(name).kind, _NUMBER["other"])
+
+
+def is_host(items: Items) -> Bool:
+    """Tell which items are on the host, (i,) bool."""
+    host: Bool = np.isin(items.kind, (NodeKind.SLICE, NodeKind.GAP, NodeKind.WAIT))
+    return host
+
+
+def sides(items: Items) -> I8:
+    """Side of each item, (i,) int8: index into `SIDES`."""
+    side = np.where(is_host(items), 1, 0)
+    side[items.kind == NodeKind.COLLECTIVE] = 2
+    return side.astype(np.int8)
+
+
+def stalls(items: Items, texts: tuple[str, ...], usual: Usual) -> Bool:
+    """Tell which host items took far longer than they usually do, (i,) bool."""
+    host = is_host(items)
+    hashes = np.array([text_hash(text) for text in texts] + [0], np.uint64)
+    what = what_hashes(hashes, items.name, items.kind)
+    if not usual.what.size:
+        return np.zeros(len(items), np.bool_)
+    at = np.minimum(np.searchsorted(usual.what, what), usual.what.size - 1)
+    known = usual.what[at] == what
+    took = items.full_end_ns - items.full_start_ns
+    limit = np.maximum(STALL_FACTOR * usual.median_ns[at], STALL_LEAST_NS)
+    found: Bool = host & known & (took >= limit)
+    return found
+
+
+def largest(values: I64, first: I64) -> I64:
+    """Row of the largest value of each path, the first of equals; -1 for empty paths.
+
+    Parameters
+    ----------
+    values : (i,) int64
+    first : (p + 1,) int64
+
+    Returns
+    -------
+    (p,) int64
+
+    Examples
+    --------
+    >>> largest(np.array([1, 5, 5, 2]), np.array([0, 3, 3, 4]))
+    array([ 1, -1,  3])
+    """
+    count = np.diff(first)
+    path = np.repeat(np.arange(count.size), count)
+    order = np.lexsort((-np.arange(values.size), values, path))
+    return np.where(count > 0, np.append(order, ABSENT)[first[1:] - 1], ABSENT)

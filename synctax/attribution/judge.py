@@ -1,0 +1,239 @@
+"""From the paths of the slowest and fastest ranks to a verdict on each collective."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synctax.arrays import ABSENT, I8, I32, I64, NS_PER_US, Bool
+from synctax.attribution import carried, culprits
+from synctax.attribution.model import Items
+from synctax.attribution.origins import origins
+from synctax.attribution.pool import PathSet
+from synctax.attribution.results import Known, Results, Why
+from synctax.attribution.rounds import Rounds
+from synctax.attribution.usual import merge_usual
+from synctax.attribution.variation import (
+    Counterparts,
+    Variation,
+    path_variation,
+    variation,
+)
+from synctax.collectives.tax import Tax
+from synctax.graph.model import EdgeKind
+from synctax.trace.model import Note
+
+if TYPE_CHECKING:
+    from synctax.attribution.attribute import Options
+
+LEAST_SHARE = 0.5
+"""An item that explains less than this share of the tax is no culprit."""
+
+UNKNOWN_SHARE = 0.5
+"""If more than this share of the tax is idle time of unknown cause, the path is unknown."""
+
+_LATENCY = (EdgeKind.LAUNCH, EdgeKind.STREAM, EdgeKind.CROSS)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Results, the paths they rest on, and how their items compare."""
+
+    results: Results
+    slow: PathSet
+    fast: PathSet
+    twins: Counterparts
+    variation: Variation
+
+
+def judge(
+    tax: Tax, rounds: Rounds, paths: tuple[PathSet, PathSet], options: "Options"
+) -> Judged:
+    """Compare slow and fast paths and find the culprits.
+
+    Parameters
+    ----------
+    tax : Tax
+    rounds : Rounds
+        To look up counterparts.
+    paths : (PathSet, PathSet)
+        Of the slowest and of the fastest rank, collective by collective.
+    options : Options
+    """
+    slow, fast = paths
+    blamed = _blamed(slow, options.method)
+    twins = _twins(tax, rounds, (blamed, fast), options.match)
+    path = blamed.path
+    compared = variation(blamed.items, twins, fast.begin_ns[path], fast.end_ns[path])
+    usual = culprits.Usual(*merge_usual([told.usual for told in rounds.told.values()]))
+    tax_ns = (tax.waits.longest_ns - tax.waits.shortest_ns)[slow.slot]
+    results = _measured(tax, slow, fast, tax_ns)
+    best = culprits.largest(compared.own_ns, blamed.first)
+    own = np.append(compared.own_ns, 0)[best]
+    alone = np.append(compared.alone_ns, 0)[best] > 0
+    carried_ns = np.minimum(blamed.sum(compared.carried_ns), tax_ns)
+    results = replace(
+        results,
+        culprit=best,
+        culprit_ns=np.minimum(own, tax_ns),
+        why=np.where(alone, Why.ALONE, Why.SLOWER).astype(np.int8),
+        carried_ns=carried_ns,
+    )
+    results = _named(results, blamed.items, rounds, usual)
+    before = blamed
+    if options.method == "path" and options.match == "counterpart":
+        results, before = carried.trace_back(
+            tax, rounds, (results, blamed, fast), usual, least_share=LEAST_SHARE
+        )
+    results = _without_culprit(results)
+    results = _unknown(results, slow, fast)
+    return Judged(origins(results, tax), before, fast, twins, compared)
+
+
+def _blamed(slow: PathSet, method: str) -> PathSet:
+    """The items among which the culprit is searched: those of the path, or one kernel."""
+    if method == "path":
+        return slow
+    only = slow.longest if method == "longest" else slow.last
+    there = only.kind >= 0
+    first = np.concatenate([[0], np.cumsum(there)])
+    return replace(slow, first=first, items=only.take(there))
+
+
+def _twins(
+    tax: Tax, rounds: Rounds, paths: tuple[PathSet, PathSet], match: str
+) -> Counterparts:
+    slow, fast = paths
+    if match == "path":
+        return path_variation(slow.items, slow.path, fast.items, fast.path)
+    group = tax.matches.group[slow.slot].astype(np.int64)
+    return rounds.counterparts(
+        slow.items.key, group[slow.path], fast.rank[slow.path].astype(np.int64)
+    )
+
+
+def _measured(tax: Tax, slow: PathSet, fast: PathSet, tax_ns: I64) -> Results:
+    """What follows from the two paths without looking for counterparts."""
+    count = len(slow)
+    none = np.full(count, ABSENT, np.int64)
+    latency = {kind: _idle(slow, kind) - _idle(fast, kind) for kind in _LATENCY}
+    return Results(
+        slot=slow.slot,
+        known=np.zeros(count, np.int8),
+        unknown_rank=none.astype(np.int32),
+        tax_ns=tax_ns,
+        path_variation_ns=slow.sum(slow.items.duration_ns)
+        - fast.sum(fast.items.duration_ns),
+        carried_ns=np.zeros(count, np.int64),
+        propagated_ns=_waited(tax, slow) - _waited(tax, fast),
+        launch_ns=latency[EdgeKind.LAUNCH],
+        queue_ns=latency[EdgeKind.STREAM],
+        cross_ns=latency[EdgeKind.CROSS],
+        host_ns=slow.sum(np.where(culprits.is_host(slow.items), slow.items.duration_ns, 0)),
+        culprit=none,
+        why=np.zeros(count, np.int8),
+        culprit_ns=np.zeros(count, np.int64),
+        culprit_class=np.full(count, culprits.DIFFUSE, np.int8),
+        culprit_side=none.astype(np.int8),
+        comm_slot=none,
+        origin=np.arange(count),
+        origin_rank=slow.rank,
+        equal_work=(slow.work == fast.work) & (slow.kernels == fast.kernels),
+        equal_geometry=(slow.geometry == fast.geometry) & (slow.kernels == fast.kernels),
+    )
+
+
+def _idle(paths: PathSet, kind: EdgeKind) -> I64:
+    """Idle time behind edges of a kind on each path, (p,) int64."""
+    after = paths.sum(np.where(paths.items.edge == kind, paths.items.gap_ns, 0))
+    return after + np.where(paths.head_edge == kind, paths.head_gap_ns, 0)
+
+
+def _waited(tax: Tax, paths: PathSet) -> I64:
+    """Waits for other groups on each path, (p,) int64.
+
+    Only collectives whose tax can be believed: of the others no wait is known.
+    """
+    items, found = paths.items, tax.matches
+    slot = items.slot
+    other = (slot >= 0) & (found.group[slot] != found.group[paths.slot[paths.path]])
+    other &= found.own_status[slot] == 0
+    wait = items.full_end_ns - items.full_start_ns - tax.waits.shortest_ns[slot]
+    within = np.clip(wait, 0, items.duration_ns)
+    return paths.sum(np.where(other, within, 0))
+
+
+def _named(
+    results: Results, items: Items, rounds: Rounds, usual: culprits.Usual
+) -> Results:
+    """Class and side of the culprits, as far as they were found among the items."""
+    texts = rounds.names.texts
+    at = results.culprit
+    kind = np.append(culprits.classes(items, texts, usual), culprits.DIFFUSE)[at]
+    side = np.append(culprits.sides(items), ABSENT)[at]
+    slot = np.append(items.slot, ABSENT)[at]
+    return replace(
+        results,
+        culprit_class=kind.astype(np.int8),
+        culprit_side=side.astype(np.int8),
+        comm_slot=slot,
+    )
+
+
+def _without_culprit(results: Results) -> Results:
+    """Name no culprit where the largest variation explains less than half of the tax."""
+    enough = (results.culprit >= 0) & (results.culprit_ns > 0)
+    enough &= results.culprit_ns >= LEAST_SHARE * results.tax_ns
+    mostly_carried = results.carried_ns >= LEAST_SHARE * results.tax_ns
+    mostly_waited = results.propagated_ns >= LEAST_SHARE * results.tax_ns
+    instead = np.where(mostly_carried, culprits.CARRIED, culprits.DIFFUSE)
+    instead[mostly_waited] = culprits.CLASSES.index("communication")
+    return replace(
+        results,
+        culprit=np.where(enough, results.culprit, ABSENT),
+        why=np.where(enough, results.why, Why.NONE).astype(np.int8),
+        culprit_ns=np.where(enough, results.culprit_ns, 0),
+        culprit_class=np.where(enough, results.culprit_class, instead).astype(np.int8),
+        culprit_side=np.where(enough, results.culprit_side, ABSENT).astype(np.int8),
+        comm_slot=np.where(enough, results.comm_slot, ABSENT),
+    )
+
+
+def _unknown(results: Results, slow: PathSet, fast: PathSet) -> Results:
+    """Mark collectives of which most of the tax may hide in idle time of unknown cause."""
+    of_slow, of_fast = _unknown_ns(slow), _unknown_ns(fast)
+    most = np.maximum(of_slow, of_fast)
+    unknown: Bool = (most > 0) & (most >= UNKNOWN_SHARE * results.tax_ns)
+    rank: I32 = np.where(of_slow >= of_fast, slow.rank, fast.rank)
+    known: I8 = np.where(unknown, Known.PATH_UNKNOWN, Known.OK).astype(np.int8)
+    return replace(
+        results,
+        known=known,
+        unknown_rank=np.where(unknown, rank, ABSENT).astype(np.int32),
+    )
+
+
+def _unknown_ns(paths: PathSet) -> I64:
+    within = paths.sum(np.where(paths.items.unknown, paths.items.gap_ns, 0))
+    return within + np.where(paths.head_unknown, paths.head_gap_ns, 0)
+
+
+def graph_notes(rounds: Rounds) -> tuple[Note, ...]:
+    """What the graphs of all ranks inferred or left out, one note a reason."""
+    merged: dict[str, Note] = {}
+    for told in rounds.told.values():
+        for note in told.notes:
+            old = merged.get(note.reason)
+            count = note.count + (old.count if old else 0)
+            detail = old.detail if old else note.detail
+            merged[note.reason] = Note(note.reason, count, detail, note.where)
+    skews = [told.skew_ns for told in rounds.told.values() if told.skew_ns]
+    if skews:
+        worst = max(-skew for skew in skews) / NS_PER_US
+        merged["host_clock_skew"] = Note(
+            "host_clock_skew",
+            len(skews),
+            f"ranks whose host clock runs ahead of their GPU's, by up to {worst:.0f} µs: "
+            "corrected",
+        )
+    return tuple(merged.values())

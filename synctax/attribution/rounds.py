@@ -1,0 +1,114 @@
+"""The rounds over the ranks' files: walk to collectives, then look up counterparts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from synctax.arrays import ABSENT, I64, U64
+from synctax.attribution.model import GroupTask, Query, RankPaths
+from synctax.attribution.pool import Names, PathSet, pool
+from synctax.attribution.variation import Counterparts
+from synctax.attribution.walk import Reading, look_up_rank, walk_rank
+from synctax.attribution.windows import Wanted, Windows, query, tasks
+from synctax.collectives.matches import Matches
+from synctax.errors import SynctaxError
+from synctax.trace.pool import map_files
+
+OnProgress = Callable[[str, int], None]
+
+
+@dataclass(slots=True)
+class Rounds:
+    """Sends work to the ranks and collects what they say.
+
+    Parameters
+    ----------
+    found : Matches
+    seen : Windows
+    reading : Reading
+        How files are read.
+    workers : int or None
+        Processes, as for `map_files`.
+    on_progress : callable or None
+        Called with a path and bytes read.
+    names : Names
+        Of all ranks; grows.
+    """
+
+    found: Matches
+    seen: Windows
+    reading: Reading
+    workers: int | None = None
+    on_progress: OnProgress | None = None
+    names: Names = field(default_factory=lambda: Names({}))
+    told: dict[int, RankPaths] = field(default_factory=dict)
+
+    def walk(self, wanted: Wanted) -> PathSet:
+        """Walk to collectives on all ranks that have any of the wanted paths.
+
+        Raises
+        ------
+        SynctaxError
+            If a file can no longer be read, or none of the paths is wanted.
+        """
+        by_rank = tasks(self.found, self.seen, wanted)
+        by_path = {self.found.ranks[rank].path: rank for rank in by_rank}
+        todo: Mapping[str, Sequence[GroupTask]] = {
+            path: by_rank[rank] for path, rank in by_path.items()
+        }
+        answers = map_files(
+            partial(walk_rank, tasks=todo, reading=self.reading),
+            list(todo),
+            workers=self.workers,
+            on_progress=self.on_progress,
+        )
+        ranks: dict[int, RankPaths] = {}
+        for path, answer in zip(todo, answers, strict=True):
+            if isinstance(answer, SynctaxError):
+                raise answer
+            ranks[by_path[path]] = answer
+        self.told |= ranks
+        return pool(ranks, self.names)
+
+    def counterparts(self, key: U64, group: I64, rank: I64) -> Counterparts:
+        """Find items of given keys on other ranks.
+
+        Parameters
+        ----------
+        key : (i,) uint64
+        group, rank : (i,) int64
+            Group whose collectives divide the trace, and position of the rank to search.
+        """
+        pair, where = np.unique(np.stack([rank, group]), axis=1, return_inverse=True)
+        where = where.reshape(-1)
+        queries: dict[str, list[Query]] = {}
+        asked: dict[str, list[int]] = {}
+        for number, (of_rank, of_group) in enumerate(pair.T.tolist()):
+            path = self.found.ranks[of_rank].path
+            keys = key[where == number]
+            one = query(self.found, self.seen, of_group, of_rank, keys)
+            queries.setdefault(path, []).append(one)
+            asked.setdefault(path, []).append(number)
+        answers = map_files(
+            partial(look_up_rank, queries=queries, reading=self.reading),
+            list(queries),
+            workers=self.workers,
+            on_progress=self.on_progress,
+        )
+        result = Counterparts(
+            np.zeros(key.size, np.bool_),
+            np.full(key.size, ABSENT, np.int64),
+            np.full(key.size, ABSENT, np.int64),
+        )
+        for path, answer in zip(queries, answers, strict=True):
+            if isinstance(answer, SynctaxError):
+                raise answer
+            for number, one, told in zip(asked[path], queries[path], answer, strict=True):
+                rows = np.flatnonzero(where == number)
+                at = np.searchsorted(one.key, key[rows])
+                result.found[rows] = told.found[at]
+                result.start_ns[rows] = told.start_ns[at]
+                result.end_ns[rows] = told.end_ns[at]
+        return result

@@ -1,0 +1,272 @@
+"""One rank's share of attribution, in a worker: its graph, paths, and counterparts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from synctax.arrays import ABSENT, I64, U64, Bool
+from synctax.attribution.baselines import longest_and_last
+from synctax.attribution.items import Palette
+from synctax.attribution.keys import node_keys
+from synctax.attribution.model import (
+    NO_FENCE,
+    Answer,
+    GroupPaths,
+    GroupTask,
+    Items,
+    Query,
+    RankPaths,
+)
+from synctax.attribution.usual import usual_host
+from synctax.attribution.work import Work
+from synctax.collectives.load import Cache
+from synctax.graph.build import build_graph
+from synctax.graph.critical_path import critical_paths, deciding_edges
+from synctax.graph.model import ROOT, Graph, NodeKind
+from synctax.trace.kineto import read_rank
+from synctax.trace.model import RankTrace
+
+RANDOM_WALKS = 20
+"""Random walks to a collective: what paths that mean nothing would explain."""
+
+PRELUDE_ITEMS = 2_000
+"""Of what led to a window, the last so many items are looked at."""
+
+OnBytes = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a worker gets the columns of a file and chooses paths.
+
+    `cache` keeps columns of files read before; `tolerance_us` is as for
+    `deciding_edges`.
+    """
+
+    cache: Cache | None
+    tolerance_us: float
+
+    def trace(self, path: str, on_bytes: OnBytes) -> RankTrace:
+        """Read a rank, from the cache where it is there."""
+        read = partial(read_rank, path, on_bytes=on_bytes)
+        return read() if self.cache is None else self.cache.read(path, read)
+
+
+def walk_rank(
+    path: str,
+    on_bytes: OnBytes,
+    *,
+    tasks: Mapping[str, Sequence[GroupTask]],
+    reading: Reading,
+) -> RankPaths:
+    """Build a rank's graph and walk to its collectives.
+
+    Parameters
+    ----------
+    path : str
+        File of the rank.
+    on_bytes : callable
+        Called with the bytes that were read.
+    tasks : mapping of path to sequence of GroupTask
+    reading : Reading
+    """
+    trace = reading.trace(path, on_bytes)
+    graph = build_graph(trace)
+    walker = _Walker.of(trace, graph, tasks[path], reading.tolerance_us)
+    groups = tuple(walker.walk(task) for task in tasks[path])
+    return RankPaths(
+        groups=groups,
+        usual=usual_host(trace, graph),
+        strings=trace.strings,
+        lanes=lane_names(trace),
+        nodes=len(graph),
+        edges=int(graph.parent.size),
+        skew_ns=graph.skew_ns,
+        notes=graph.notes,
+    )
+
+
+def look_up_rank(
+    path: str,
+    on_bytes: OnBytes,
+    *,
+    queries: Mapping[str, Sequence[Query]],
+    reading: Reading,
+) -> tuple[Answer, ...]:
+    """Find the counterparts of other ranks' items on this rank.
+
+    Parameters are as for `walk_rank`.
+    """
+    trace = reading.trace(path, on_bytes)
+    graph = build_graph(trace)
+    return tuple(_answer(trace, graph, query) for query in queries[path])
+
+
+def _answer(trace: RankTrace, graph: Graph, query: Query) -> Answer:
+    target = collective_nodes(trace, graph, query.start_ns, query.duration_ns)
+    here = target >= 0
+    keys = node_keys(trace, graph, graph.nodes.event[target[here]], query.slot[here])
+    order = np.argsort(keys, kind="stable")
+    at = np.searchsorted(keys[order], query.key)
+    node = order[np.minimum(at, order.size - 1)]
+    found = (keys[node] == query.key) & (query.key != 0)
+    nodes = graph.nodes
+    return Answer(query.group, found, nodes.start_ns[node], nodes.end_ns[node])
+
+
+def lane_names(trace: RankTrace) -> tuple[str, ...]:
+    """Name threads and streams for people: the profiler's label, else the number."""
+    lanes = trace.lanes
+    pairs = zip(lanes.thread.tolist(), lanes.label, strict=True)
+    return tuple(label or f"thread {thread}" for thread, label in pairs)
+
+
+def collective_nodes(
+    trace: RankTrace, graph: Graph, start_ns: I64, duration_ns: I64
+) -> I64:
+    """Find the nodes of collectives by start and duration, -1 where there is none."""
+    rows = np.flatnonzero(graph.nodes.kind == NodeKind.COLLECTIVE)
+    event = graph.nodes.event[rows]
+    known = dict(
+        zip(
+            zip(
+                trace.events.start_ns[event].tolist(),
+                trace.events.duration_ns[event].tolist(),
+                strict=True,
+            ),
+            rows.tolist(),
+            strict=True,
+        )
+    )
+    wanted = zip(start_ns.tolist(), duration_ns.tolist(), strict=True)
+    return np.array([known.get(pair, ABSENT) for pair in wanted], np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walker:
+    trace: RankTrace
+    graph: Graph
+    deciding: I64
+    random: tuple[I64, ...]
+    slot_of: I64
+    palette: Palette
+    work: Work
+
+    @classmethod
+    def of(
+        cls,
+        trace: RankTrace,
+        graph: Graph,
+        tasks: Sequence[GroupTask],
+        tolerance_us: float,
+    ) -> "_Walker":
+        slot_of = np.full(len(graph), ABSENT, np.int64)
+        for task in tasks:
+            node = collective_nodes(trace, graph, task.start_ns, task.duration_ns)
+            slot_of[node[node >= 0]] = task.slot[node >= 0]
+        sampled = any(task.sampled.any() for task in tasks)
+        return cls(
+            trace,
+            graph,
+            deciding_edges(graph, tolerance_us=tolerance_us),
+            tuple(_random_edges(graph, seed) for seed in range(RANDOM_WALKS * sampled)),
+            slot_of,
+            Palette.of(trace, graph),
+            Work.of(trace, graph),
+        )
+
+    def walk(self, task: GroupTask) -> GroupPaths:
+        graph = self.graph
+        target = collective_nodes(self.trace, graph, task.start_ns, task.duration_ns)
+        keys = node_keys(
+            self.trace,
+            graph,
+            graph.nodes.event[target[target >= 0]],
+            task.slot[target >= 0],
+        )
+        wanted = np.flatnonzero(task.walked & (target >= 0))
+        ends = target[wanted]
+        begin = np.maximum(task.begin_ns[wanted], graph.origin_ns)
+        paths = critical_paths(graph, ends, begin, deciding=self.deciding)
+        before_first, before = self._preludes(ends, begin, task.reach_ns[wanted], keys)
+        longest, last = longest_and_last(graph, self.palette, paths, keys)
+        work, geometry, kernels = self.work.blocks(target, wanted)
+        return GroupPaths(
+            group=task.group,
+            slot=task.slot[wanted],
+            begin_ns=np.where(task.begin_ns[wanted] == NO_FENCE, NO_FENCE, begin),
+            end_ns=paths.end_ns,
+            first=paths.first,
+            items=self.palette.items(paths, keys, self.slot_of),
+            head_gap_ns=paths.head_gap_ns,
+            head_edge=paths.head_edge,
+            head_unknown=self.palette.head_unknown(paths),
+            before_first=before_first,
+            before=before,
+            longest=longest,
+            last=last,
+            work=work,
+            geometry=geometry,
+            kernels=kernels,
+            random_ns=self._random_sums(ends, begin, task.sampled[wanted]),
+            ancestor=self._ancestors(target, task.slot, wanted),
+        )
+
+    def _preludes(
+        self, target: I64, begin_ns: I64, reach_ns: I64, keys: U64
+    ) -> tuple[I64, Items]:
+        """What led to each window, from before it: items that began before it did."""
+        asked = np.flatnonzero(reach_ns > 0)
+        begin = np.maximum(begin_ns[asked] - reach_ns[asked], self.graph.origin_ns)
+        paths = critical_paths(self.graph, target[asked], begin, deciding=self.deciding)
+        items = self.palette.items(paths, keys, self.slot_of)
+        path = np.repeat(np.arange(asked.size), np.diff(paths.first))
+        early = np.flatnonzero(items.full_start_ns < begin_ns[asked][path])
+        counts = np.bincount(path[early], minlength=asked.size)
+        place = np.arange(early.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        early = early[place >= counts[path[early]] - PRELUDE_ITEMS]
+        every = np.zeros(target.size, np.int64)
+        every[asked] = np.minimum(counts, PRELUDE_ITEMS)
+        return np.concatenate([[0], np.cumsum(every)]), items.take(early)
+
+    def _random_sums(self, target: I64, begin_ns: I64, sampled: Bool) -> I64:
+        """Sum the items of random walks to each collective."""
+        sums = np.full((len(self.random), target.size), ABSENT, np.int64)
+        asked = np.flatnonzero(sampled)
+        for seed, edges in enumerate(self.random):
+            paths = critical_paths(
+                self.graph, target[asked], begin_ns[asked], deciding=edges
+            )
+            sums[seed, asked] = path_sums(paths.duration_ns, paths.first)
+        return sums
+
+    def _ancestors(self, target: I64, slot: I64, wanted: I64) -> I64:
+        """Slot of the group's collective that each unclipped path meets first."""
+        graph, deciding = self.graph, self.deciding
+        parent = np.where(deciding >= 0, graph.parent[deciding], ROOT).astype(np.int64)
+        stop = np.zeros(len(graph), np.bool_)
+        stop[target[target >= 0]] = True
+        stop[ROOT] = True
+        jump = np.where(stop, np.arange(len(graph)), parent)
+        while not stop[jump].all():
+            jump = jump[jump]
+        of_node = np.full(len(graph), ABSENT, np.int64)
+        of_node[target[target >= 0]] = slot[target >= 0]
+        found: I64 = of_node[jump[parent[target[wanted]]]]
+        return found
+
+
+def path_sums(values: I64, first: I64) -> I64:
+    """Add up the values of each path: (i,) int64 and (p + 1,) to (p,) int64."""
+    total = np.concatenate([[0], np.cumsum(values)])
+    sums: I64 = total[first[1:]] - total[first[:-1]]
+    return sums
+
+
+def _random_edges(graph: Graph, seed: int) -> I64:
+    """Choose for each node one of the edges into it at random, -1 where there is none."""
+    count = np.diff(graph.first)
+    draw = np.random.default_rng(seed).random(count.size)
+    return np.where(count > 0, graph.first[:-1] + (draw * count).astype(np.int64), ABSENT)

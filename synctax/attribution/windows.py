@@ -1,0 +1,183 @@
+"""Where the window of each collective begins, and whose paths are wanted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from synctax.arrays import ABSENT, I64, Bool
+from synctax.attribution.model import NO_FENCE, GroupTask, Query
+from synctax.collectives.matches import Matches, Status
+from synctax.collectives.tax import Tax
+
+SAMPLE = 200
+"""Random walks are taken to so many collectives of a group, evenly spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows of a job's collectives; (m,) arrays over the slots of `Matches`.
+
+    Parameters
+    ----------
+    slow, fast : int64
+        Participation (row of `Matches.row`) of the last and of the first rank to arrive;
+        of several the one of the lowest rank.
+    fence : int64
+        Slot of the fence: the latest earlier collective of the group that all its ranks
+        leave together and have left before any of them arrives. -1 where there is none.
+    usable : bool
+        Its tax may be believed: all ranks took part and leave it together.
+    start_ns, end_ns : (p,) int64
+        Of every participation, on its rank's clock.
+    rank : (p,) int32
+        Position of its rank.
+    """
+
+    slow: I64
+    fast: I64
+    fence: I64
+    usable: Bool
+    start_ns: I64
+    end_ns: I64
+    rank: "np.ndarray"
+
+
+def windows(tax: Tax) -> Windows:
+    """Find straggler, fastest rank and fence of every collective.
+
+    References
+    ----------
+    Synchronization-tax paper, section 4.2. The fence stands for the common ancestor:
+    where paths run through the host they never meet an earlier collective, but the moment
+    at which all ranks left one is common to all of them.
+    """
+    found = tax.matches
+    start = found.table.start_ns[found.row]
+    end = found.table.end_ns[found.row]
+    rank = found.table.rank[found.row]
+    slot = np.repeat(np.arange(len(found)), np.diff(found.first))
+    order = np.lexsort((rank, end - start, slot))
+    slow = order[found.first[:-1]]
+    # the fastest of the lowest rank: durations descending
+    order = np.lexsort((rank, start - end, slot))
+    fast = order[found.first[:-1]]
+    usable = found.own_status == Status.OK
+    return Windows(
+        slow,
+        fast,
+        _fences(found, usable, start, end, rank),
+        usable,
+        start,
+        end,
+        rank,
+    )
+
+
+def _fences(
+    found: Matches, usable: Bool, start_ns: I64, end_ns: I64, rank: "np.ndarray"
+) -> I64:
+    fence = np.full(len(found), ABSENT, np.int64)
+    group, first = found.group.tolist(), found.first.tolist()
+    for slot in np.flatnonzero(usable).tolist():
+        own = slice(first[slot], first[slot + 1])
+        earlier = slot - 1
+        while earlier >= 0 and group[earlier] == group[slot]:
+            other = slice(first[earlier], first[earlier + 1])
+            if (
+                usable[earlier]
+                and np.array_equal(rank[other], rank[own])
+                and (end_ns[other] <= start_ns[own]).all()
+            ):
+                fence[slot] = earlier
+                break
+            earlier -= 1
+    return fence
+
+
+def begins_ns(found: Matches, seen: Windows, fence: I64) -> I64:
+    """When the window of each participation begins on its rank's clock.
+
+    Parameters
+    ----------
+    found : Matches
+    seen : Windows
+    fence : (m,) int64
+        Slot that begins the window of each collective, -1 for none; it has the same ranks.
+
+    Returns
+    -------
+    (p,) int64
+        `NO_FENCE` for none.
+    """
+    slot = np.repeat(np.arange(len(found)), np.diff(found.first))
+    offset = np.arange(slot.size) - found.first[slot]
+    row = np.where(fence[slot] >= 0, found.first[fence[slot]] + offset, 0)
+    return np.where(fence[slot] >= 0, seen.end_ns[row], NO_FENCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which paths are wanted: (p,) arrays over participations, as in `GroupTask`."""
+
+    begin_ns: I64
+    walked: Bool
+    reach_ns: I64
+    sampled: Bool
+
+
+def tasks(
+    found: Matches, seen: Windows, wanted: Wanted
+) -> Mapping[int, Sequence[GroupTask]]:
+    """Tell each rank (by position) which collectives to walk to, by group.
+
+    Ranks without a wanted path are left out.
+    """
+    slot = np.repeat(np.arange(len(found)), np.diff(found.first))
+    group = found.group[slot]
+    order = np.lexsort((seen.start_ns, group, seen.rank))
+    cut = np.flatnonzero((np.diff(seen.rank[order]) != 0) | (np.diff(group[order]) != 0))
+    by_rank: dict[int, list[GroupTask]] = {}
+    for part in np.split(order, cut + 1):
+        task = GroupTask(
+            group=int(group[part[0]]),
+            slot=slot[part],
+            start_ns=seen.start_ns[part],
+            duration_ns=(seen.end_ns - seen.start_ns)[part],
+            begin_ns=wanted.begin_ns[part],
+            divides=seen.usable[slot[part]],
+            walked=wanted.walked[part],
+            reach_ns=wanted.reach_ns[part],
+            sampled=wanted.sampled[part],
+        )
+        by_rank.setdefault(int(seen.rank[part[0]]), []).append(task)
+    return {
+        rank: of_rank
+        for rank, of_rank in by_rank.items()
+        if any(task.walked.any() for task in of_rank)
+    }
+
+
+def query(found: Matches, seen: Windows, group: int, rank: int, key: "np.ndarray") -> Query:
+    """Ask a rank (by position) for the counterparts of keys of a group."""
+    slot = np.repeat(np.arange(len(found)), np.diff(found.first))
+    mine = (found.group[slot] == group) & (seen.rank == rank) & seen.usable[slot]
+    rows = np.flatnonzero(mine)
+    rows = rows[np.argsort(seen.start_ns[rows], kind="stable")]
+    return Query(
+        group,
+        slot[rows],
+        seen.start_ns[rows],
+        (seen.end_ns - seen.start_ns)[rows],
+        np.unique(key),
+    )
+
+
+def sampled_slots(found: Matches, usable: Bool) -> Bool:
+    """Choose at most `SAMPLE` collectives of each group, evenly spread, (m,) bool."""
+    chosen = np.zeros(len(found), np.bool_)
+    for group in np.unique(found.group):
+        slots = np.flatnonzero((found.group == group) & usable)
+        count = min(slots.size, SAMPLE)
+        chosen[slots[np.linspace(0, slots.size - 1, count).astype(np.int64)]] = True
+    return chosen

@@ -1,0 +1,78 @@
+"""Whether ranks run the same kernels between two collectives of a group."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from synctax.arrays import I64, U64
+from synctax.attribution.keys import combine, host_time_ns, name_hashes, text_hash
+from synctax.graph.model import Graph, NodeKind
+from synctax.trace.model import EventKind, RankTrace
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The compute kernels of a rank in order of launch.
+
+    `launched_ns` (k,) int64 is when the host launched each; `name` and `geometry` (k,)
+    uint64 are hashes, the second of name and launch geometry.
+    """
+
+    trace: RankTrace
+    graph: Graph
+    launched_ns: I64
+    name: U64
+    geometry: U64
+
+    @classmethod
+    def of(cls, trace: RankTrace, graph: Graph) -> "Work":
+        """Order the kernels of a rank."""
+        events, nodes = trace.events, graph.nodes
+        event = np.sort(nodes.event[nodes.kind == NodeKind.GPU])
+        event = event[events.kind[event] == EventKind.KERNEL]
+        launched = host_time_ns(trace, graph, event)
+        order = np.argsort(launched, kind="stable")
+        name = name_hashes(trace)[events.name[event]]
+        shape = np.full(len(events), -1, np.int32)
+        shape[trace.kernels.event] = trace.kernels.geometry
+        shapes = np.zeros(len(trace.strings) + 1, np.uint64)
+        for code in np.unique(shape[shape >= 0]).tolist():
+            shapes[code] = text_hash(trace.strings[code])
+        geometry = combine(name, shapes[shape[event]])
+        return cls(trace, graph, launched[order], name[order], geometry[order])
+
+    def blocks(self, target: I64, wanted: I64) -> tuple[U64, U64, I64]:
+        """Hash what was launched between each collective and the group's one before.
+
+        Parameters
+        ----------
+        target : (c,) int64
+            Nodes of the group's collectives in order of start, -1 where there is none.
+        wanted : (p,) int64
+            Positions in `target`, of collectives that are there.
+
+        Returns
+        -------
+        (p,) uint64, (p,) uint64, (p,) int64
+            Hash of the names, hash of names and geometry, number of kernels. Equal on
+            two ranks if kernel for kernel is equal.
+        """
+        there = np.flatnonzero(target >= 0)
+        event = self.graph.nodes.event[target[there]]
+        at = np.full(target.size, -1, np.int64)
+        at[there] = np.searchsorted(
+            self.launched_ns, host_time_ns(self.trace, self.graph, event)
+        )
+        before = np.concatenate([[0], np.maximum.accumulate(at)[:-1]])[: target.size]
+        low = np.maximum(before[wanted], 0)
+        high = np.maximum(at[wanted], low)
+        return _hash(self.name, low, high), _hash(self.geometry, low, high), high - low
+
+
+def _hash(values: U64, low: I64, high: I64) -> U64:
+    """Hash stretches of values by value and place within the stretch."""
+    result = np.zeros(low.size, np.uint64)
+    for number, (begin, end) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        place = np.arange(1, end - begin + 1, dtype=np.uint64)
+        result[number] = combine(values[begin:end], place).sum(dtype=np.uint64)
+    return result
