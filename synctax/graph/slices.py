@@ -63,11 +63,12 @@ class Nesting:
 class _Rows:
     """The events by lane and start, an event before what it contains.
 
-    `row` (r,) is the number of each among the rows given, `bounds` where each lane begins
-    and, last, r. `end_ns` may be cut.
+    `row` (r,) is the number of each among the rows given; `lane` (k,) are the lanes, and
+    `bounds` (k + 1) where each begins and, last, r. `end_ns` may be cut.
     """
 
     row: _Index
+    lane: I32
     bounds: tuple[int, ...]
     start_ns: I64
     end_ns: I64
@@ -78,31 +79,24 @@ class _Spans:
     """The time between each start or end of an event and the next on its lane.
 
     There are 2r, two an event, in order of lane and time; what follows the last end of a
-    lane is none and only fills its place. Those an event owns, where no event in it is
-    open, make a group.
+    lane is none and only fills its place.
 
     Parameters
     ----------
     start_ns : (2r,) int64
         Of each span, which lasts until the next.
-    place : (r,) intp
-        Number of the span that begins with each event.
-    by_group : (2r,) intp
-        Numbers of the spans, group after group, in order of time within each.
-    group : (2r,) intp
-        Their groups; 0 owns the gaps, the others have one event each.
-    event : (r,) intp
-        Events of the groups from 1 on.
-    bounds : (r + 2,) intp
-        Where in `by_group` each group begins and, last, 2r.
+    owner : (2r,) int64
+        Row of the innermost event, -1 in none.
+    ordinal : (2r,) int32
+        Which slice of its owner the span is, 0 for gaps; -1 if it is no slice.
+    parent : (r,) int64
+        Owner of what each event began in, by row.
     """
 
     start_ns: I64
-    place: _Index
-    by_group: _Index
-    group: _Index
-    event: _Index
-    bounds: _Index
+    owner: I64
+    ordinal: I32
+    parent: I64
 
 
 def exclusive_slices(lane: I32, start_ns: I64, end_ns: I64) -> Nesting:
@@ -160,12 +154,14 @@ def exclusive_slices(lane: I32, start_ns: I64, end_ns: I64) -> Nesting:
         raise ValueError("an event ends before it starts")
     rows = _in_order(lane, start_ns, end_ns)
     spans = _spans(rows)
-    crossing = _crossing(rows, spans)
+    # Up to the first end that is out of turn, what was found around each event is right,
+    # and some event open at that end outlasts what is around it.
+    crossing = (spans.parent >= 0) & (end_ns > end_ns[spans.parent])
     clipped = 0
-    if crossing.size:
-        rows, clipped = _clip(rows, crossing)
+    if crossing.any():
+        rows, clipped = _clip(rows, np.unique(lane[crossing]))
         spans = _spans(rows)
-    return _nesting(lane, rows, spans, clipped)
+    return Nesting(_slices(rows, spans), spans.parent, clipped)
 
 
 def _in_order(lane: I32, start_ns: I64, end_ns: I64) -> _Rows:
@@ -181,7 +177,7 @@ def _in_order(lane: I32, start_ns: I64, end_ns: I64) -> _Rows:
         order[tied] = order[tied][np.lexsort((later, start[tied], by_lane[tied]))]
     begins = np.flatnonzero(~same) + 1
     bounds = (0, *begins.tolist(), lane.size) if lane.size else (0,)
-    return _Rows(order, bounds, start, end_ns[order])
+    return _Rows(order, by_lane[list(bounds[:-1])], bounds, start, end_ns[order])
 
 
 def _stable_order(numbers: I32) -> _Index:
@@ -201,19 +197,51 @@ def _spans(rows: _Rows) -> _Spans:
     """
     opened, at_ns = _brackets(rows)
     begun: I32 = np.cumsum(opened, dtype=np.int32)
+    by_depth = _stable_order(_depth(begun))
+    opens = opened[by_depth]
+    first = np.flatnonzero(opens)
+    event = begun[by_depth[first]] - np.int32(1)
+    # spans of one owner stand together now: group 0 has the gaps, each other one event
+    group: I64 = np.cumsum(opens)
+    bounds = np.concatenate([[0], first, [opens.size]])
+
+    owner, ordinal = np.empty(at_ns.size, np.int64), np.empty(at_ns.size, np.int32)
+    owner[by_depth] = np.append(ABSENT, rows.row[event])[group]
+    ordinal[by_depth] = _ordinals(_lasting(at_ns, rows)[by_depth], group, bounds)
+    parent = np.empty(event.size, np.int64)
+    # the last span of all is in no event, nor is what the first event began in
+    parent[rows.row] = owner[np.flatnonzero(opened) - 1]
+    return _Spans(at_ns, owner, ordinal, parent)
+
+
+def _depth(begun: I32) -> I32:
+    """Count the open events after each bracket from those begun until then."""
     depth: I32 = begun + begun
-    depth -= np.arange(1, opened.size + 1, dtype=np.int32)
-    by_group = _stable_order(depth)
-    begins = opened[by_group]
-    first = np.flatnonzero(begins)
-    return _Spans(
-        start_ns=at_ns,
-        place=np.flatnonzero(opened),
-        by_group=by_group,
-        group=np.cumsum(begins),
-        event=begun[by_group[first]].astype(np.intp) - 1,
-        bounds=np.concatenate([[0], first, [begins.size]]),
-    )
+    depth -= np.arange(1, begun.size + 1, dtype=np.int32)
+    return depth
+
+
+def _lasting(at_ns: I64, rows: _Rows) -> Bool:
+    """Find the spans that are not empty."""
+    lasting = np.zeros(at_ns.size, np.bool_)
+    lasting[:-1] = at_ns[1:] > at_ns[:-1]
+    lasting[2 * np.array(rows.bounds[1:], np.intp) - 1] = False
+    return lasting
+
+
+def _ordinals(lasting: Bool, group: I64, bounds: I64) -> I32:
+    """Number the slices of each group, -1 for what is none.
+
+    Spans that last are slices, and the first one of an event that has no such.
+    """
+    before = np.zeros(lasting.size + 1, np.int32)
+    np.cumsum(lasting, out=before[1:])
+    until = before[bounds]
+    kept = lasting.copy()
+    kept[bounds[1:-1][until[2:] == until[1:-1]]] = True
+    ordinal = before[:-1] - until[group]
+    ordinal[: bounds[1]] = 0
+    return np.where(kept, ordinal, np.int32(-1))
 
 
 def _brackets(rows: _Rows) -> tuple[Bool, I64]:
@@ -239,22 +267,11 @@ def _brackets(rows: _Rows) -> tuple[Bool, I64]:
     return opened, at_ns
 
 
-def _crossing(rows: _Rows, spans: _Spans) -> _Index:
-    """Find events whose bracket does not close at their own end.
-
-    Brackets never cross: a lane has such events if and only if some of its events cross.
-    """
-    closed_ns = spans.start_ns[1:][spans.by_group[spans.bounds[2:] - 1]]
-    crossing: _Index = spans.event[closed_ns != rows.end_ns[spans.event]]
-    return crossing
-
-
-def _clip(rows: _Rows, crossing: _Index) -> tuple[_Rows, int]:
-    """Cut events that end after the one they started in, and count them."""
+def _clip(rows: _Rows, lanes: I32) -> tuple[_Rows, int]:
+    """Cut events of `lanes` that end after the one they started in, and count them."""
     end_ns, clipped = rows.end_ns.copy(), 0
-    lanes = np.unique(np.searchsorted(rows.bounds, crossing, side="right") - 1)
-    for lane in lanes.tolist():
-        part = slice(rows.bounds[lane], rows.bounds[lane + 1])
+    for nth in np.flatnonzero(np.isin(rows.lane, lanes)).tolist():
+        part = slice(rows.bounds[nth], rows.bounds[nth + 1])
         end_ns[part], count = _clip_lane(
             rows.start_ns[part].tolist(), rows.end_ns[part].tolist()
         )
@@ -284,37 +301,14 @@ def _clip_lane(start_ns: list[int], end_ns: list[int]) -> tuple[list[int], int]:
     return cut_ns, clipped
 
 
-def _nesting(lane: I32, rows: _Rows, spans: _Spans, clipped: int) -> Nesting:
-    """Name the owner of each span, and keep those that are slices."""
-    size = spans.start_ns.size
-    keep = np.zeros(size, np.bool_)
-    keep[:-1] = spans.start_ns[1:] > spans.start_ns[:-1]
-    keep[2 * np.array(rows.bounds[1:], np.intp) - 1] = False
-    kept = keep[spans.by_group]
-    # kept before each span, from the first group on, and of all
-    count = np.zeros(size + 1, np.int32)
-    np.cumsum(kept, out=count[1:])
-    until = count[spans.bounds]
-    kept[spans.bounds[1:-1][until[2:] == until[1:-1]]] = True
-    nth = count[:-1] - until[spans.group]
-    nth[: spans.bounds[1]] = 0
-
-    owner, ordinal = np.empty(size, np.int64), np.empty(size, np.int32)
-    owner[spans.by_group] = np.append(ABSENT, rows.row[spans.event])[spans.group]
-    ordinal[spans.by_group] = nth
-    keep[spans.by_group] = kept
-    parent = np.empty(rows.row.size, np.int64)
-    # the last span of all is in no event, nor is what the first event began in
-    parent[rows.row] = owner[spans.place - 1]
-
-    held = np.flatnonzero(keep)
-    first_rows = rows.row[list(rows.bounds[:-1])]
-    lanes = np.repeat(lane[first_rows], 2 * np.diff(rows.bounds))
-    slices = Slices(
-        event=owner[held],
-        lane=lanes[held],
+def _slices(rows: _Rows, spans: _Spans) -> Slices:
+    """Keep the spans that are slices."""
+    held = np.flatnonzero(spans.ordinal >= 0)
+    of_lane = np.diff(np.searchsorted(held, 2 * np.array(rows.bounds, np.intp)))
+    return Slices(
+        event=spans.owner[held],
+        lane=np.repeat(rows.lane, of_lane),
         start_ns=spans.start_ns[held],
         end_ns=spans.start_ns[1:][held],
-        ordinal=ordinal[held],
+        ordinal=spans.ordinal[held],
     )
-    return Nesting(slices, parent, clipped)
