@@ -145,6 +145,8 @@ _HELP = {
     "compress": "Compression of the traces.",
     "cpu_ops_per_kernel": "Operator ranges around each launch of a kernel.",
     "python_functions": "Python call ranges around each launch.",
+    "truth_paths": "Add to the truth why the last rank was late: its critical path from "
+    "the collective before, the largest variation on it, waits for other groups.",
 }
 _NAMES = {"delays": "--delay"}
 _TYPES: dict[str, click.ParamType] = {  # type: ignore[type-arg]

@@ -3,16 +3,22 @@
 from synctax.synth.answers import CollectiveTruth, InjectedTruth, RankTruth, Truth
 from synctax.synth.delay import Delay
 from synctax.synth.job import SynthJob
+from synctax.synth.lateness import Lateness, Variation
+from synctax.synth.path import CriticalPath, PathItem
 from synctax.synth.writer import TRUTH_FILE, truth, write
 
 __all__ = [
     "TRUTH_FILE",
     "CollectiveTruth",
+    "CriticalPath",
     "Delay",
     "InjectedTruth",
+    "Lateness",
+    "PathItem",
     "RankTruth",
     "SynthJob",
     "Truth",
+    "Variation",
     "truth",
     "write",
 ]

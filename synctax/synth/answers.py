@@ -2,8 +2,8 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import orjson
@@ -11,6 +11,7 @@ import orjson
 from synctax.arrays import I64, NS_PER_US
 from synctax.synth.delay import Delay
 from synctax.synth.job import SynthJob
+from synctax.synth.lateness import Lateness
 from synctax.synth.lookup import delayed, launched_name
 from synctax.synth.program import (
     ITEM_BYTES,
@@ -21,6 +22,9 @@ from synctax.synth.program import (
 from synctax.synth.window import Edges, place
 
 SCHEMA = "synctax.synth-truth/1"
+
+Place = tuple[int, int, int]
+"""A collective of a job: step from 0, number among those of the step, group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,10 @@ class CollectiveTruth:
     status : str
         `head` (index 0), `partial` (ranks are missing), `invalid` (ranks do not leave
         together) or `ok`; the first that holds.
+    lateness : Lateness or None
+        Why the straggler was late, with `SynthJob.truth_paths`; None without a fence (an
+        earlier collective of the group that all its ranks recorded and leave together),
+        where ranks are missing or do not leave together, and on a tie.
     """
 
     group: str
@@ -71,6 +79,7 @@ class CollectiveTruth:
     straggler_rank: int | None
     fastest_rank: int | None
     status: str
+    lateness: Lateness | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +136,8 @@ class Truth:
         Durations as written, -1 where a rank has no record.
     ranks, injected
         Files and delays.
+    lateness : mapping of Place to Lateness
+        Why ranks were late; empty without `SynthJob.truth_paths`.
     """
 
     job: SynthJob
@@ -135,9 +146,15 @@ class Truth:
     written_ns: I64
     ranks: tuple[RankTruth, ...]
     injected: tuple[InjectedTruth, ...]
+    lateness: Mapping[Place, Lateness] = field(default_factory=dict)
 
     def collectives(self) -> Iterator[CollectiveTruth]:
         """Yield every collective that any rank recorded, by step and order of launch."""
+        for _, collective in self.rows():
+            yield collective
+
+    def rows(self) -> Iterator[tuple[Place, CollectiveTruth]]:
+        """Yield the same, each with its place in the job."""
         recorded: Counter[tuple[int, int]] = Counter()
         for step in range(self.job.steps):
             for number, position in enumerate(self.program.comms):
@@ -150,7 +167,11 @@ class Truth:
                     found = self._collective(which, written_ns)
                     if found is not None:
                         recorded[key] += 1
-                        yield found
+                        place = (step, number, group)
+                        why = self.lateness.get(place)
+                        if why is not None:
+                            found = dataclasses.replace(found, lateness=why)
+                        yield place, found
 
     def _collective(
         self, which: tuple[Comm, int, int, int], written_ns: I64
@@ -199,7 +220,7 @@ class Truth:
             _dumps(parameters),
         )
         for number, collective in enumerate(self.collectives()):
-            yield (b",\n" if number else b"\n") + _dumps(collective)
+            yield (b",\n" if number else b"\n") + _dumps(_row(collective))
         yield b'\n],\n"ranks": %s,\n"injected": %s}\n' % (
             _dumps(self.ranks),
             _dumps(self.injected),
@@ -269,7 +290,15 @@ def _status(comm: Comm, index: int, *, partial: bool) -> str:
         return "head"
     if partial:
         return "partial"
-    return "invalid" if comm.op == "broadcast" or comm.uneven else "ok"
+    return "ok" if comm.symmetric else "invalid"
+
+
+def _row(collective: CollectiveTruth) -> dict[str, object]:
+    """List the columns; `lateness` only where it is known."""
+    names = (column.name for column in dataclasses.fields(collective))
+    row = {name: getattr(collective, name) for name in names}
+    why = row.pop("lateness")
+    return row if why is None else row | {"lateness": why.to_json()}
 
 
 def _dumps(value: object) -> bytes:

@@ -103,6 +103,9 @@ class SynthJob:
         about this many 10⁶ bytes.
     write_ranks : sequence of int, or None
         Ranks whose files are written; None: all.
+    truth_paths : bool
+        Add to the truth why the last rank of each collective was late: the critical path
+        from the fence, its largest variation, waits for other groups.
     marker : bool
         Write which collective a kernel is into its arguments, for tests.
     """
@@ -159,6 +162,7 @@ class SynthJob:
     python_functions: int = 0
     size_mb: float | None = None
     write_ranks: tuple[int, ...] | None = None
+    truth_paths: bool = False
     marker: bool = False
 
     def __post_init__(self) -> None:

@@ -52,3 +52,18 @@ def launched_name(job: SynthJob, program: Program, position: int) -> str:
         return kernel_name(launch.comm.op, launch.comm.dtype, job.nccl_names)
     assert launch.kernel is not None  # noqa: S101 - one of the two is set
     return launch.kernel.name
+
+
+def call_name(job: SynthJob, program: Program, slot: int) -> str:
+    """Name the launching call of a slot as the trace does."""
+    if program.launches[program.slots[slot].first].comm is not None:
+        return "cudaLaunchKernelExC"
+    return "cudaGraphLaunch" if job.cuda_graphs else "cudaLaunchKernel"
+
+
+def operator_name(job: SynthJob, program: Program, slot: int) -> str:
+    """Name the innermost operator around a slot's call; empty where none is written."""
+    kernel = program.launches[program.slots[slot].first].kernel
+    if kernel is None:
+        return "record_param_comms"
+    return kernel.operators[-1] if job.cpu_ops_per_kernel else ""

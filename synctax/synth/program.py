@@ -68,6 +68,11 @@ class Comm:
         """Bytes of the full buffer."""
         return self.elements * ITEM_BYTES[self.dtype]
 
+    @property
+    def symmetric(self) -> bool:
+        """Whether all ranks leave it together."""
+        return self.op != "broadcast" and not self.uneven
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:

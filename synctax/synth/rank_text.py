@@ -11,6 +11,7 @@ from synctax.synth.frame import Face
 from synctax.synth.groups import COMPUTE_STREAM
 from synctax.synth.job import SynthJob
 from synctax.synth.kernels import COMM_GEOMETRY, Kernel
+from synctax.synth.lookup import call_name
 from synctax.synth.program import Program, Slot
 from synctax.synth.simulate import StepTimes
 from synctax.synth.sync_text import WAIT_SPACE_NS, SyncText, stream_of
@@ -32,7 +33,11 @@ _OPERATOR_ARGS = (
     '"Input type": ["c10::BFloat16", "c10::BFloat16"], '
     '"Input Strides": [[4096, 1], [1, 4096]], "Input Dims": [[8192, 4096], [4096, 4096]]'
 )
-_CBID_LAUNCH, _CBID_LAUNCH_EX, _CBID_GRAPH = 211, 430, 311
+_LAUNCH_CBIDS = {
+    "cudaLaunchKernel": 211,
+    "cudaLaunchKernelExC": 430,
+    "cudaGraphLaunch": 311,
+}
 _NEST_NS = 4_000
 """Time from the beginning of a slot in which ranges nest, before the call."""
 
@@ -179,15 +184,13 @@ class RankText:
                 span = self.span(begin + 5_000 + 1_000 * level, end - 1_000 - 500 * level)
                 self._out.append(text.cpu_event(kind, name, lane, span, args))
             self._out += self.syncs.around(where, launch.comm, (call, call_end), external)
-            name, cbid = "cudaLaunchKernelExC", _CBID_LAUNCH_EX
         else:
             assert launch.kernel is not None  # noqa: S101 - one of the two is set
             inside = (inside[0] + margin * self.job.python_functions, end)
             start = first + self.job.python_functions
             self._operators(launch.kernel, lane, inside, start, margin)
-            name, cbid = "cudaLaunchKernel", _CBID_LAUNCH
-            if self.job.cuda_graphs:
-                name, cbid = "cudaGraphLaunch", _CBID_GRAPH
+        name = call_name(self.job, self.program, launch.slot)
+        cbid = _LAUNCH_CBIDS[name]
         span = self.span(call, call_end)
         self._out.append(
             text.runtime_event(name, lane, span, (external, cbid, correlation))

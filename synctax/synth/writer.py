@@ -11,6 +11,7 @@ import numpy as np
 from synctax.errors import SynctaxError
 from synctax.synth.answers import InjectedTruth, RankTruth, Truth, injected_truth
 from synctax.synth.comm_text import CommText
+from synctax.synth.explain import explain
 from synctax.synth.frame import Face, closing_events, face, footer, header
 from synctax.synth.job import SynthJob
 from synctax.synth.layout import ByteSink, compressed, temporary, trace_file, twin_file
@@ -52,7 +53,8 @@ def write(
     """Write the traces of a job, and `truth.json`, into a directory.
 
     Every file appears under its name only when it is complete. Memory is bounded by one
-    step of all ranks, whatever the size of the files.
+    step of all ranks, whatever the size of the files; with `truth_paths`, by all paths and
+    as many steps as the CPU may be ahead.
 
     Parameters
     ----------
@@ -191,6 +193,7 @@ def _check_size(job: SynthJob, program: Program) -> None:
 
 def _fit(job: SynthJob, size_bytes: float) -> SynthJob:
     plain = replace(job, delays=(), size_mb=None, steps=1, write_ranks=job.written[:1])
+    plain = replace(plain, truth_paths=False)
     one_bytes = _run(plain, build(plain), None, None).ranks[0].n_bytes
     if one_bytes > size_bytes and job.layers > 1:
         layers = max(1, int(job.layers * size_bytes / one_bytes))
@@ -317,7 +320,8 @@ def _run(
                 if progress is not None:
                     progress(first * job.steps + (step + 1) * len(batch), _total(job))
             ranks += [file.close(job, trace_file(job, file.text.who)) for file in opened]
-    return replace(known, ranks=tuple(ranks), injected=tuple(injected))
+    known = replace(known, ranks=tuple(ranks), injected=tuple(injected))
+    return explain(known) if job.truth_paths else known
 
 
 def _total(job: SynthJob) -> int:

@@ -56,6 +56,7 @@ def jobs(draw):
         compress=draw(st.sampled_from(["none", "gz", "zst"])),
         cpu_ops_per_kernel=draw(st.integers(0, 5)),
         python_functions=draw(st.integers(0, 2)),
+        truth_paths=draw(st.booleans()),
         marker=True,
     )
     ranks = st.integers(0, job.world - 1)
