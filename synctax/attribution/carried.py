@@ -1,11 +1,12 @@
 """Lateness that a rank brought into the window: where, before it, that came up."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64, NS_PER_US
+from synctax.arrays import I64, NS_PER_US, Bool
 from synctax.attribution import culprits
 from synctax.attribution.pool import PathSet
 from synctax.attribution.results import Results, Why
@@ -17,9 +18,6 @@ from synctax.collectives.tax import Tax
 REACH_FACTOR = 50
 REACH_LEAST_NS = 50_000 * NS_PER_US
 """Before a window it is searched back this many times the tax, and at least so long."""
-
-GONE_SHARE = 0.1
-"""Where a rank was late by less than this share of the tax, its lateness had not begun."""
 
 
 def trace_back(
@@ -116,20 +114,48 @@ def _preludes(
 def _increases(
     longer: PathSet, twins: Counterparts, fast_begin_ns: I64, tax_ns: I64
 ) -> I64:
-    """How much later each item of the preludes made its rank, since it was not late."""
+    """How much of the lateness at the window's beginning came up in each item.
+
+    Lateness may come and go: what a wait made good later is no part of it. So an item
+    counts for what the least lateness from it onwards is lower before it than after.
+    """
     before = longer.before
     path = np.repeat(np.arange(len(longer)), np.diff(longer.before_first))
     late = (before.full_start_ns - longer.begin_ns[path]) - (
         twins.start_ns - fast_begin_ns[path]
     )
-    slower = before.duration_ns - (twins.end_ns - twins.start_ns)
-    grown = np.where(twins.found, np.maximum(slower, 0), before.duration_ns)
-    gone = twins.found & (late <= GONE_SHARE * tax_ns[path])
-    number = np.arange(path.size)
-    latest_gone = np.full(len(longer), ABSENT, np.int64)
-    np.maximum.at(latest_gone, path[gone], number[gone])
-    # the item at which lateness was gone may itself have been the one that made it
-    return np.where(number >= latest_gone[path], grown, 0)
+    taken = np.where(twins.found, twins.end_ns - twins.start_ns, 0)
+    slower = np.maximum(before.duration_ns - taken, 0)
+    grown = np.zeros(path.size, np.int64)
+    first = longer.before_first.tolist()
+    for number, (low, high) in enumerate(pairwise(first)):
+        own = slice(low, high)
+        grown[own] = _grown(late[own], slower[own], twins.found[own], int(tax_ns[number]))
+    return grown
+
+
+def _grown(late: I64, slower: I64, found: Bool, tax_ns: int) -> I64:
+    """Steps of the least lateness from each item onwards, from 0 up to the tax.
+
+    Where an item has no counterpart, its rank was later after it by all of its duration.
+    """
+    level = tax_ns
+    steps = np.zeros(late.size, np.int64)
+    known = zip(
+        range(late.size - 1, -1, -1),
+        late[::-1].tolist(),
+        slower[::-1].tolist(),
+        found[::-1].tolist(),
+        strict=True,
+    )
+    for at, then, own, has_twin in known:
+        lower = min(level, then) if has_twin else level - own
+        lower = max(lower, 0)
+        steps[at] = min(level - lower, own)
+        level = lower
+        if not level:
+            break
+    return steps
 
 
 def _with_preludes(slow: PathSet, longer: PathSet, asked: I64) -> PathSet:
