@@ -1,0 +1,268 @@
+"""What step time and tax would be if some durations were different."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synctax.arrays import ABSENT, F64, I64, NS_PER_US, Bool
+from synctax.attribution.apply import apply
+from synctax.attribution.changes import Change, Replace
+from synctax.attribution.moments import when
+from synctax.attribution.replay import Barriers, Replayed, Schedule, replay, schedule
+from synctax.attribution.world import World, assemble
+from synctax.collectives.tax import Tax
+from synctax.trace.model import Note, RankTrace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALL_TOGETHER = "all together"
+"""How the scenario of several changes at once is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How long everything takes.
+
+    Parameters
+    ----------
+    total_ns : (r,) int64
+        Of each rank: from its first event to the end of its last.
+    step : (s,) int64
+        Numbers of profiler steps; one -1 for the whole window where none is marked.
+    step_ns : (s,) float64
+        Mean over the ranks of a step's length, on the CPU where it is marked there.
+    tax_ns : (m,) int64
+        Of each collective of the tax's matches: longest less shortest duration.
+    """
+
+    total_ns: I64
+    step: I64
+    step_ns: F64
+    tax_ns: I64
+
+    @property
+    def mean_step_us(self) -> float:
+        """Mean over steps and ranks, in µs."""
+        return float(self.step_ns.mean()) / NS_PER_US
+
+    @property
+    def mean_total_us(self) -> float:
+        """Mean over the ranks of the length of the window, in µs."""
+        return float(self.total_ns.mean()) / NS_PER_US
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One or more changes, and what comes of them.
+
+    `nodes` is how many durations they changed.
+    """
+
+    text: str
+    changes: tuple[Change | Replace, ...]
+    outcome: Outcome
+    nodes: int
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class WhatIf:
+    """What `whatif` found.
+
+    Parameters
+    ----------
+    tax : Tax
+    recorded : Outcome
+        As recorded.
+    unchanged : Outcome
+        Of a replay in which nothing is changed.
+    error_ns : int
+        Largest difference of such a replay from what was recorded, over starts and ends
+        of all nodes.
+    scenarios : tuple of Scenario
+        A change each, then all together where there are several.
+    counted : (m,) bool
+        Collectives that enter sums of the tax.
+    nodes : int
+        Nodes of all graphs.
+    notes : tuple of Note
+    """
+
+    tax: Tax
+    recorded: Outcome
+    unchanged: Outcome
+    error_ns: int
+    scenarios: tuple[Scenario, ...]
+    counted: Bool
+    nodes: int
+    notes: tuple[Note, ...]
+
+    def __repr__(self) -> str:
+        return f"<WhatIf: {len(self.scenarios)} scenarios, {self.nodes:,} nodes>"
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html())
+
+    @cached_property
+    def parts(self) -> tuple[tuple[str, int, I64], ...]:
+        """Group role, operation (`Op`) and the collectives that count, in that order."""
+        matches = self.tax.matches
+        slots = np.flatnonzero(self.counted)
+        keys = sorted(
+            {(matches.groups[matches.group[s]].role, int(matches.op[s])) for s in slots}
+        )
+        role = np.array([group.role for group in matches.groups], object)[matches.group]
+        return tuple(
+            (name, op, slots[(role[slots] == name) & (matches.op[slots] == op)])
+            for name, op in keys
+        )
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a change (`tables.WHATIF`)."""
+        from synctax.attribution.whatif_tables import changes
+
+        return changes(self)
+
+    def per_group(self) -> "pd.DataFrame":
+        """One row a change, group role and operation (`tables.WHATIF_GROUPS`)."""
+        from synctax.attribution.whatif_tables import groups
+
+        return groups(self)
+
+    def per_step(self) -> "pd.DataFrame":
+        """One row a change and step (`tables.WHATIF_STEPS`)."""
+        from synctax.attribution.whatif_tables import steps
+
+        return steps(self)
+
+
+def whatif(
+    tax: Tax,
+    traces: Iterable[RankTrace],
+    changes: Sequence[Change | Replace],
+) -> WhatIf:
+    """Replay a job with other durations.
+
+    Parameters
+    ----------
+    tax : Tax
+        What `synctax.measure` found.
+    traces : iterable of RankTrace
+        The traces it was measured from, in the order of `tax.matches.ranks`.
+    changes : sequence of Change or Replace
+        Each is tried alone; several are tried together as well.
+
+    Returns
+    -------
+    WhatIf
+
+    Raises
+    ------
+    SynctaxError
+        If a change names what is not there.
+    ValueError
+        If traces and ranks are not as many, or a replacement cannot be.
+
+    Notes
+    -----
+    Collectives that are matched on all ranks read and whose ranks leave together are
+    barriers; the others keep their durations. `tax=0` asks what if nobody ever waited:
+    every rank leaves a collective one transfer after its own arrival, however late others
+    are, so that each runs at its own pace. Its time is then that of the mean rank, not of
+    the slowest.
+
+    References
+    ----------
+    Synchronization-tax paper, sections 3.2 and 4.1.
+    """
+    return explore(assemble(tax, traces), changes)
+
+
+def explore(world: World, changes: Sequence[Change | Replace]) -> WhatIf:
+    """Replay an assembled job, as `whatif` does.
+
+    Parameters
+    ----------
+    world : World
+        As `world.assemble` returns it; it may be used again.
+    changes : sequence of Change or Replace
+    """
+    network = world.network
+    barriers, _ = world.barriers()
+    plan = schedule(network, barriers)
+    notes = list(world.notes)
+    if plan.separated:
+        detail = "collectives in a circle of what follows what: left by each rank alone"
+        notes.append(Note("replay_circular", plan.separated, detail))
+    same = replay(plan, network.duration_ns)
+    late = np.abs(same.start_ns - network.start_ns).max()
+    error = max(int(late), int(np.abs(same.end_ns - network.end_ns).max()))
+    tried: list[tuple[str, tuple[Change | Replace, ...]]]
+    tried = [(change.text, (change,)) for change in changes]
+    if len(changes) > 1:
+        tried.append((ALL_TOGETHER, tuple(changes)))
+    scenarios = []
+    for text, several in tried:
+        scenario, said = _scenario(world, plan, text, several)
+        scenarios.append(scenario)
+        notes += [note for note in said if note not in notes]
+    return WhatIf(
+        tax=world.tax,
+        recorded=_outcome(world, Replayed(network.start_ns, network.end_ns)),
+        unchanged=_outcome(world, same),
+        error_ns=error,
+        scenarios=tuple(scenarios),
+        counted=world.tax.used & world.joint,
+        nodes=len(network),
+        notes=tuple(notes),
+    )
+
+
+def _scenario(
+    world: World, plan: Schedule, text: str, changes: tuple[Change | Replace, ...]
+) -> tuple[Scenario, tuple[Note, ...]]:
+    applied = apply(world, changes)
+    if not applied.together.all():
+        plan = _freed(world, plan, applied.together)
+    done = replay(plan, applied.duration_ns)
+    return Scenario(text, changes, _outcome(world, done), applied.nodes), applied.notes
+
+
+def _freed(world: World, plan: Schedule, together: Bool) -> Schedule:
+    """Order the computation anew without some of the barriers."""
+    _, slot = world.barriers()
+    free = ~together[slot]
+    own = plan.barriers.slot.copy()
+    own[free] = slot.size + np.arange(int(free.sum()))
+    number = np.unique(own, return_inverse=True)[1]
+    return schedule(world.network, Barriers(plan.barriers.node, number))
+
+
+def _outcome(world: World, done: Replayed) -> Outcome:
+    network, marks = world.network, world.marks
+    begin = network.base[:-1]
+    total = np.maximum.reduceat(done.end_ns, begin) - network.start_ns[begin]
+    if len(marks):
+        length = when(network, done, marks.end_node, marks.end_ns)
+        length -= when(network, done, marks.begin_node, marks.begin_ns)
+        step, of = np.unique(marks.number, return_inverse=True)
+        length_ns = np.bincount(of, length) / np.bincount(of)
+    else:
+        step, length_ns = np.array([ABSENT]), np.array([total.mean()])
+    return Outcome(total, step, length_ns, _tax_ns(world, done))
+
+
+def _tax_ns(world: World, done: Replayed) -> I64:
+    matches = world.tax.matches
+    duration = matches.table.duration_ns[matches.row].copy()
+    slot = np.repeat(np.arange(len(matches)), np.diff(matches.first))
+    joint = world.joint[slot]
+    duration[joint] = done.duration_ns[world.node[joint]]
+    first = matches.first[:-1]
+    spread: I64 = np.maximum.reduceat(duration, first) - np.minimum.reduceat(
+        duration, first
+    )
+    return spread
