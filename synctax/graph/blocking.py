@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I8, I64, NS_PER_US
+from synctax.arrays import ABSENT, I8, I64, NS_PER_US, Bool
 from synctax.graph.launches import Launches
+from synctax.graph.lines import Gpu, Lines, by_id
 from synctax.graph.model import Provenance
 from synctax.trace import names
 from synctax.trace.model import EventKind, RankTrace
@@ -14,11 +15,15 @@ from synctax.trace.names import by_name
 RETURN_TOLERANCE_NS = 2 * NS_PER_US
 """A GPU event may seem to end this much after the call that waited for it."""
 
+UNRESOLVED_NS = 20 * NS_PER_US
+"""A blocking call that lasts longer waited for something."""
+
+_STREAM, _EVENT, _DEVICE, _COPY = 1, 2, 3, 4
 _KINDS: dict[str | None, int] = {
-    "stream_sync": 1,
-    "event_sync": 2,
-    "device_sync": 3,
-    "copy": 4,
+    "stream_sync": _STREAM,
+    "event_sync": _EVENT,
+    "device_sync": _DEVICE,
+    "copy": _COPY,
 }
 
 
@@ -31,14 +36,14 @@ class Blocked:
     call : (b,) int64
         The call, index into events.
     gpu : (b,) int64
-        The GPU event whose completion ended the wait, index into events.
+        The GPU event whose completion ended the wait, position in `Launches.event`.
     time_ns : (b,) int64
         When it completed, on the GPU's clock, at most the end of the call.
     provenance : (b,) int8
         `RECORDED` where a sync record or a correlation names it, `CALLS` where the call
         waits for everything, else `INFERRED`: the last to end before the call returned.
     unresolved : int
-        Calls that may have waited for something that cannot be found.
+        Calls longer than `UNRESOLVED_NS` of which nothing is found that they waited for.
     """
 
     call: I64
@@ -48,18 +53,24 @@ class Blocked:
     unresolved: int
 
 
-def blocked(trace: RankTrace, launch: Launches, *, least_ns: int) -> Blocked:
+def blocked(
+    trace: RankTrace, launch: Launches, gpu: Gpu, lines: Lines, threads: Bool
+) -> Blocked:
     """Find what each blocking call waited for.
 
     A call waits for work that was launched before it and ends while it runs; of several
-    the last to end is what released it.
+    the last to end is what released it. A sync record limits that to a stream, to what was
+    launched before an event, or to a device. A copy waits for itself; one that ends after
+    its call returned was asynchronous and held nothing up.
 
     Parameters
     ----------
     trace : RankTrace
     launch : Launches
-    least_ns : int
-        A longer call of which nothing is found counts as unresolved.
+    gpu : Gpu
+    lines : Lines
+    threads : (l,) bool
+        Lanes whose calls count; what a watchdog waits for holds up nobody.
 
     References
     ----------
@@ -68,21 +79,36 @@ def blocked(trace: RankTrace, launch: Launches, *, least_ns: int) -> Blocked:
     events = trace.events
     calls = np.flatnonzero(events.kind == EventKind.RUNTIME)
     code = by_name(trace.strings, events.name[calls], _code, np.int8)
-    calls, code = calls[code > 0], code[code > 0]
-    search = _Search.of(trace, launch)
-    rows: list[tuple[int, int, int, int]] = []
-    unresolved = 0
-    for call, kind in zip(calls.tolist(), code.tolist(), strict=True):
-        found, provenance = search.released_by(call, kind)
-        if found >= 0:
-            end = int(search.end_ns[found])
-            stop = int(events.start_ns[call] + events.duration_ns[call]) + launch.skew_ns
-            rows.append((call, int(launch.event[found]), min(end, stop), provenance))
-        elif kind != _KINDS["copy"] and events.duration_ns[call] > least_ns:
-            unresolved += 1
-    table = np.array(rows, np.int64).reshape(-1, 4)
+    blocks = (code > 0) & threads[events.lane[calls]]
+    if not blocks.any():
+        none = calls[:0]
+        return Blocked(none, none, none, none.astype(np.int8), 0)
+    waits = _Waits.of(trace, launch, calls, np.flatnonzero(blocks))
+    found = np.full(waits.call.size, ABSENT, np.int64)
+    provenance = np.full(waits.call.size, Provenance.INFERRED, np.int8)
+    open_ = np.ones(waits.call.size, np.bool_)
+    code = code[blocks]
+    for rows, what in (
+        _own_copies(trace, launch, waits, code),
+        _on_stream(waits, lines, code),
+        _by_event(waits, lines, code),
+    ):
+        found[rows], provenance[rows], open_[rows] = what, Provenance.RECORDED, False
+    rest = np.flatnonzero(open_)
+    found[rest] = _anything(waits, gpu, lines, rest)
+    one_device = np.unique(lines.device).size <= 1
+    everything = (code == _DEVICE) & ((waits.device >= 0) | one_device)
+    provenance[open_ & everything] = Provenance.CALLS
+    end = gpu.end_ns[found] if gpu.end_ns.size else np.zeros(found.size, np.int64)
+    hit = (found >= 0) & (end > waits.start_ns)
+    hit &= end <= waits.stop_ns + RETURN_TOLERANCE_NS
+    long = waits.stop_ns - waits.start_ns > UNRESOLVED_NS
     return Blocked(
-        table[:, 0], table[:, 1], table[:, 2], table[:, 3].astype(np.int8), unresolved
+        call=waits.call[hit],
+        gpu=found[hit],
+        time_ns=np.minimum(end, waits.stop_ns)[hit],
+        provenance=provenance[hit],
+        unresolved=int((~hit & long & (code != _COPY)).sum()),
     )
 
 
@@ -91,90 +117,79 @@ def _code(name: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
-    """GPU events in order of end, to be searched backwards from a call's return."""
+class _Waits:
+    """Blocking calls on the GPU's clock and their sync records; (b,) arrays.
 
-    trace: RankTrace
-    launch: Launches
-    launched_ns: I64
-    end_ns: I64
-    by_end: I64
-    sorted_end_ns: I64
-    of_correlation: dict[int, int]
-    sync_of: dict[int, int]
-    record_call: dict[int, int]
+    `device` and `stream` are those of the record, `event_stream` and `recorded_ns` the
+    stream of the event that the call waits for and when that was recorded; -1 where the
+    record does not say, or there is none.
+    """
+
+    call: I64
+    start_ns: I64
+    stop_ns: I64
+    device: I64
+    stream: I64
+    event_stream: I64
+    recorded_ns: I64
 
     @classmethod
-    def of(cls, trace: RankTrace, launch: Launches) -> "_Search":
-        events = trace.events
-        end = events.start_ns[launch.event] + events.duration_ns[launch.event]
-        by_end = np.argsort(end, kind="stable")
-        copies = np.flatnonzero(events.kind[launch.event] != EventKind.KERNEL)
-        correlation = events.correlation[launch.event[copies]]
-        syncs = trace.syncs
-        runtime = (
-            np.flatnonzero(events.kind == EventKind.RUNTIME) if len(syncs.event) else []
+    def of(cls, trace: RankTrace, launch: Launches, calls: I64, rows: I64) -> "_Waits":
+        events, syncs = trace.events, trace.syncs
+        call = calls[rows]
+        start = events.start_ns[call] + launch.skew_ns
+        record = by_id(events.correlation[syncs.event], events.correlation[call])
+        device, stream, event_stream, recorded = (
+            np.full(call.size, ABSENT, np.int64) for _ in range(4)
         )
-        record = {int(events.correlation[row]): int(row) for row in runtime}
-        return cls(
-            trace,
-            launch,
-            launch.call_start_ns(events),
-            end,
-            by_end,
-            end[by_end],
-            dict(zip(correlation.tolist(), copies.tolist(), strict=True)),
-            {
-                int(events.correlation[event]): row
-                for row, event in enumerate(syncs.event.tolist())
-                if events.correlation[event] > 0
-            },
-            record,
-        )
+        has = np.flatnonzero(record >= 0)
+        if has.size:
+            sync = syncs.event[record[has]]
+            device[has] = events.device[sync]
+            stream[has] = events.stream[sync]
+            at = by_id(events.correlation[calls], syncs.wait_correlation[record[has]])
+            known = at >= 0
+            told = has[known]
+            event_stream[told] = syncs.wait_stream[record[told]]
+            recorded[told] = events.start_ns[calls[at[known]]] + launch.skew_ns
+        stop = start + events.duration_ns[call]
+        return cls(call, start, stop, device, stream, event_stream, recorded)
 
-    def released_by(self, call: int, kind: int) -> tuple[int, int]:
-        """Number of the GPU event that released a call, -1 if it did not wait."""
-        events = self.trace.events
-        start = int(events.start_ns[call]) + self.launch.skew_ns
-        stop = start + int(events.duration_ns[call]) + RETURN_TOLERANCE_NS
-        correlation = int(events.correlation[call])
-        if kind == _KINDS["copy"]:
-            own = self.of_correlation.get(correlation, ABSENT)
-            ended = own >= 0 and start < self.end_ns[own] <= stop
-            return (own, Provenance.RECORDED) if ended else (ABSENT, 0)
-        recorded = self._recorded(correlation, kind, start)
-        if recorded is not None:
-            inside = recorded >= 0 and start < self.end_ns[recorded] <= stop
-            return (recorded, Provenance.RECORDED) if inside else (ABSENT, 0)
-        exact = kind == _KINDS["device_sync"]
-        found = self._last_before(start, stop)
-        return found, Provenance.CALLS if exact else Provenance.INFERRED
 
-    def _recorded(self, correlation: int, kind: int, start: int) -> int | None:
-        """What the call's sync record names; None where there is none that tells."""
-        row = self.sync_of.get(correlation)
-        if row is None:
-            return None
-        syncs, events = self.trace.syncs, self.trace.events
-        stream = int(events.stream[syncs.event[row]])
-        if kind == _KINDS["stream_sync"] and stream >= 0:
-            return self._last_launched(stream, start)
-        recorded = self.record_call.get(int(syncs.wait_correlation[row]))
-        if kind == _KINDS["event_sync"] and recorded is not None:
-            before = int(events.start_ns[recorded]) + self.launch.skew_ns
-            return self._last_launched(int(syncs.wait_stream[row]), before)
-        return None
+def _own_copies(
+    trace: RankTrace, launch: Launches, waits: _Waits, code: I8
+) -> tuple[I64, I64]:
+    """Copies, and the GPU event that each launched."""
+    rows = np.flatnonzero(code == _COPY)
+    launched = np.full(len(trace.events) + 1, ABSENT, np.int64)
+    launched[launch.call] = np.arange(launch.call.size)
+    launched[ABSENT] = ABSENT
+    return rows, launched[waits.call[rows]]
 
-    def _last_launched(self, stream: int, before_ns: int) -> int:
-        """Last event of a stream that was launched before a moment, -1 if none."""
-        mine = self.trace.events.stream[self.launch.event] == stream
-        known = self.launched_ns > np.iinfo(np.int64).min
-        rows = np.flatnonzero(mine & known & (self.launched_ns < before_ns))
-        return int(rows[self.launched_ns[rows].argmax()]) if rows.size else ABSENT
 
-    def _last_before(self, start: int, stop: int) -> int:
-        """Last of what was launched before `start` to end within the call, -1 if none."""
-        low, high = np.searchsorted(self.sorted_end_ns, [start, stop], side="right")
-        rows = self.by_end[low:high][::-1]
-        fits = rows[self.launched_ns[rows] < start]
-        return int(fits[0]) if fits.size else ABSENT
+def _on_stream(waits: _Waits, lines: Lines, code: I8) -> tuple[I64, I64]:
+    """Stream syncs whose record names the stream, and its last event before the call."""
+    rows = np.flatnonzero((code == _STREAM) & (waits.stream >= 0))
+    line = lines.number(waits.device[rows], waits.stream[rows])
+    return rows, lines.last_launched_before(line, waits.start_ns[rows])
+
+
+def _by_event(waits: _Waits, lines: Lines, code: I8) -> tuple[I64, I64]:
+    """Event syncs whose record names the event, and the last event before its record."""
+    rows = np.flatnonzero((code == _EVENT) & (waits.event_stream >= 0))
+    line = lines.number(waits.device[rows], waits.event_stream[rows])
+    return rows, lines.last_launched_before(line, waits.recorded_ns[rows])
+
+
+def _anything(waits: _Waits, gpu: Gpu, lines: Lines, rows: I64) -> I64:
+    """Last event of any stream that was launched before each call and ends within it."""
+    found = np.full(rows.size, ABSENT, np.int64)
+    latest = waits.start_ns[rows].copy()
+    stop = waits.stop_ns[rows] + RETURN_TOLERANCE_NS
+    for line in range(len(lines)):
+        at = lines.last_done_by(line, waits.start_ns[rows], stop)
+        device = waits.device[rows]
+        better = (at >= 0) & ((device < 0) | (device == lines.device[line]))
+        better &= gpu.end_ns[at] > latest
+        found[better], latest[better] = at[better], gpu.end_ns[at[better]]
+    return found

@@ -6,12 +6,12 @@ the other way round. The profiler logs neither wait; it shows a gap.
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64, Bool
+from synctax.arrays import ABSENT, I32, I64, Bool
 from synctax.graph.host import Pieces
 from synctax.graph.model import NodeKind
 
 
-def releasers(host: Pieces) -> tuple[I64, I64]:
+def releasers(host: Pieces, lane: I32, start_ns: I64, end_ns: I64) -> I64:
     """Find, for each gap, the piece of another thread whose end released it.
 
     A gap was a wait if another thread finished a piece of work within it and was then
@@ -20,31 +20,34 @@ def releasers(host: Pieces) -> tuple[I64, I64]:
     Parameters
     ----------
     host : Pieces
+    lane : (k,) int32
+        Thread of each gap.
+    start_ns, end_ns : (k,) int64
 
     Returns
     -------
-    gap, releaser : (k,) int64
-        Numbers of pieces: the gaps that were waits, and the last piece before them on the
-        thread that released each.
+    (k,) int64
+        Number of the last piece before the gap's end on the thread that released it; -1
+        where none did.
 
     Notes
     -----
     This is an inference from times: two threads that never waited for each other can look
     the same. Edges from it are marked `INFERRED`.
     """
-    gaps = np.flatnonzero(host.kind == NodeKind.GAP)
-    work = np.flatnonzero((host.kind != NodeKind.GAP) & (host.kind != NodeKind.WAIT))
-    releaser = np.full(gaps.size, ABSENT, np.int64)
-    latest = host.start_ns[gaps].copy()
-    for lane in np.unique(host.lane[work]):
-        mine = work[host.lane[work] == lane]
-        others = host.lane[gaps] != lane
-        at, idle = _last_work(host, mine, host.end_ns[gaps])
+    work = np.flatnonzero(host.kind != NodeKind.GAP)
+    threads = host.lane[work]
+    begin = np.flatnonzero(np.diff(threads, prepend=threads[:1] - 1))
+    releaser = np.full(lane.size, ABSENT, np.int64)
+    latest = start_ns.copy()
+    for low, high in zip(begin.tolist(), [*begin[1:].tolist(), work.size], strict=True):
+        mine = work[low:high]
+        others = np.flatnonzero(lane != threads[low])
+        at, idle = _last_work(host, mine, end_ns[others])
         end = np.where(at >= 0, host.end_ns[at], np.iinfo(np.int64).min)
-        better = others & idle & (end > latest)
-        releaser[better], latest[better] = at[better], end[better]
-    hit = releaser >= 0
-    return gaps[hit], releaser[hit]
+        better = idle & (end > latest[others])
+        releaser[others[better]], latest[others[better]] = at[better], end[better]
+    return releaser
 
 
 def _last_work(host: Pieces, mine: I64, time_ns: I64) -> tuple[I64, Bool]:

@@ -150,69 +150,36 @@ def _merge_gaps(cut: Pieces) -> Pieces:
     last = np.append(first[1:], len(cut)) - 1
     following = np.minimum(last + 1, len(cut) - 1)
     followed = (last + 1 < len(cut)) & (cut.lane[following] == cut.lane[first])
-    label = np.where(
-        gap[first], np.where(followed, cut.event[following], ABSENT), cut.event[first]
-    )
     # a slice of an annotation's tail may stand last on its thread: nothing follows it
     keep = ~gap[first] | (followed & (cut.end_ns[last] > cut.start_ns[first]))
-    merged = Pieces(
+    owner = _longest(cut, joins)
+    first, last, following = first[keep], last[keep], following[keep]
+    is_gap = gap[first]
+    event = owner[first]
+    return Pieces(
         kind=cut.kind[first],
         lane=cut.lane[first],
         start_ns=cut.start_ns[first],
         end_ns=cut.end_ns[last],
-        event=_longest(cut, first, joins),
-        label=label,
-        ordinal=np.where(gap[first], 0, cut.ordinal[first]).astype(np.int32),
+        event=event,
+        label=np.where(is_gap, cut.event[following], event),
+        ordinal=np.where(is_gap, np.int32(0), cut.ordinal[first]),
     )
-    return take_pieces(merged, np.flatnonzero(keep))
 
 
-def _longest(cut: Pieces, first: I64, joins: Bool) -> I64:
-    """Owner of the longest of the pieces that were joined."""
-    block = np.cumsum(np.concatenate([[True], ~joins])) - 1
-    order = np.lexsort((cut.end_ns - cut.start_ns, block))
-    last = np.append(first[1:], len(cut)) - 1
-    owner: I64 = cut.event[order[last]]
+def _longest(cut: Pieces, joins: Bool) -> I64:
+    """Owner of each piece; for the first of pieces that join, of the longest of them."""
+    owner = cut.event.copy()
+    after, before = np.append(joins, False), np.append(False, joins)
+    rows = np.flatnonzero(after | before)
+    if rows.size:
+        block = np.cumsum(~before[rows])
+        order = np.lexsort((cut.end_ns[rows] - cut.start_ns[rows], block))
+        last = np.flatnonzero(np.diff(block, append=block[-1] + 1))
+        owner[rows[~before[rows]]] = cut.event[rows[order[last]]]
     return owner
 
 
 def take_pieces(all_: Pieces, index: I64) -> Pieces:
     """Take pieces by number."""
     return Pieces(*(getattr(all_, name)[index] for name in Pieces.__slots__))
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Places where a thread had waited until something else completed.
-
-    `piece` (c,) int64 is the piece that holds it, at most one cut each; `time_ns` (c,)
-    int64 the moment, from its start to its end; `gpu` and `releaser` (c,) int64 what was
-    waited for: an event on the GPU, or the last piece of another thread; -1 for the
-    other. `provenance` (c,) int8.
-    """
-
-    piece: I64
-    time_ns: I64
-    gpu: I64
-    releaser: I64
-    provenance: I8
-
-
-def cut_waits(whole: Pieces, cut: Cut) -> tuple[Pieces, I64]:
-    """Split pieces into the wait before a cut and the rest.
-
-    Returns
-    -------
-    Pieces, (p,) int64
-        The pieces, and the new number of each old one (of the rest, where it was cut).
-    """
-    count = np.ones(len(whole), np.int64)
-    count[cut.piece] = 2
-    index = np.repeat(np.arange(len(whole)), count)
-    rest = np.cumsum(count) - 1
-    split = take_pieces(whole, index)
-    wait = rest[cut.piece] - 1
-    split.kind[wait] = NodeKind.WAIT
-    split.end_ns[wait] = cut.time_ns
-    split.start_ns[wait + 1] = cut.time_ns
-    return split, rest

@@ -4,13 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I8, I64, Bool
+from synctax.arrays import I8, I64, NS_PER_US, Bool
 from synctax.collectives.link import launching
 from synctax.graph.model import Provenance
 from synctax.trace.model import EventKind, Events, Note
 
-OUTLIER_NS = 200_000
+OUTLIER_NS = 100 * NS_PER_US
 """A launch that is this much more inverted than 99 % of all is damaged, not skew."""
+
+NEVER_NS = int(np.iinfo(np.int64).min)
+"""Stands for the time of a launch of which nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,16 @@ class Launches:
     skew_ns: int
     notes: tuple[Note, ...]
 
+    @property
+    def by_call(self) -> Bool:
+        """Whether the launching call itself is known, (g,) bool."""
+        by_call: Bool = (self.call >= 0) & (self.provenance == Provenance.RECORDED)
+        return by_call
+
     def call_start_ns(self, events: Events) -> I64:
-        """Start of each call on the GPU's clock, (g,) int64; the least int64 if unknown."""
+        """Start of each call on the GPU's clock, (g,) int64; `NEVER_NS` if unknown."""
         start = events.start_ns[self.call] + self.skew_ns
-        return np.where(self.call >= 0, start, np.iinfo(np.int64).min)
+        return np.where((self.call >= 0) & ~self.inverted, start, NEVER_NS)
 
 
 def launches(events: Events) -> Launches:
@@ -94,14 +103,10 @@ def launches(events: Events) -> Launches:
 
 
 def _skew_ns(delay_ns: I64) -> int:
-    """Largest inversion, but for launches far beyond all others."""
+    """Largest inversion, but for launches far beyond all others: one of two is that."""
     if not delay_ns.size or delay_ns.min() >= 0:
         return 0
-    usual = np.partition(delay_ns, delay_ns.size // 100)[delay_ns.size // 100]
+    beyond = min(max(1, delay_ns.size // 100), delay_ns.size - 1)
+    usual = np.partition(delay_ns, beyond)[beyond]
     sane = delay_ns[delay_ns >= usual - OUTLIER_NS]
     return int(min(0, sane.min()))
-
-
-def absent(count: int) -> I64:
-    """Return `count` times -1."""
-    return np.full(count, ABSENT, np.int64)

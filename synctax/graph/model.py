@@ -101,7 +101,7 @@ class Nodes:
         return int(self.kind.size)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Graph:
     """The dependency graph of one rank and window.
 
@@ -155,12 +155,18 @@ class Graph:
         """When what each edge waits for was complete, (e,) int64.
 
         A launch is complete when the call ends or, if that is earlier, when its kernel
-        starts; the same holds of kernels that overlap on one stream. A thread that waited
-        was itself ready when it began to wait.
+        starts; the same holds of kernels that overlap on one stream.
+        """
+        return np.minimum(self.ready_ns[self.parent], self.nodes.start_ns[self.child])
+
+    @cached_property
+    def ready_ns(self) -> I64:
+        """When each node was complete, for what waits for it, (n,) int64.
+
+        A thread that waited was itself ready when it began to wait.
         """
         nodes = self.nodes
-        ready = np.where(nodes.kind == NodeKind.WAIT, nodes.start_ns, nodes.end_ns)
-        return np.minimum(ready[self.parent], nodes.start_ns[self.child])
+        return np.where(nodes.kind == NodeKind.WAIT, nodes.start_ns, nodes.end_ns)
 
     def node_of(self, event: I64) -> I64:
         """Find the GPU or collective node of each event, -1 where there is none.
@@ -174,16 +180,19 @@ class Graph:
         -------
         (m,) int64
         """
-        rows = np.flatnonzero(
-            (self.nodes.kind == NodeKind.GPU) | (self.nodes.kind == NodeKind.COLLECTIVE)
-        )
-        events = self.nodes.event[rows]
-        order = np.argsort(events, kind="stable")
-        slot = np.minimum(np.searchsorted(events[order], event), max(rows.size - 1, 0))
-        if not rows.size:
+        numbers, events = self._by_event
+        if not numbers.size:
             return np.full(event.size, -1, np.int64)
-        found = rows[order[slot]]
-        return np.where(events[order[slot]] == event, found, -1)
+        slot = np.minimum(np.searchsorted(events, event), numbers.size - 1)
+        return np.where(events[slot] == event, numbers[slot], -1)
+
+    @cached_property
+    def _by_event(self) -> tuple[I64, I64]:
+        """GPU and collective nodes in order of their events, and these."""
+        kind, event = self.nodes.kind, self.nodes.event
+        rows = np.flatnonzero((kind == NodeKind.GPU) | (kind == NodeKind.COLLECTIVE))
+        rows = rows[np.argsort(event[rows], kind="stable")]
+        return rows, event[rows]
 
     def to_networkx(self) -> "nx.DiGraph[int]":
         """Copy the graph into a networkx `DiGraph`.

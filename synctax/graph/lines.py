@@ -1,0 +1,245 @@
+"""GPU events as the search for what they waited for needs them, stream by stream."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from synctax.arrays import ABSENT, I32, I64, Bool
+from synctax.graph.launches import NEVER_NS, Launches
+from synctax.trace.model import RankTrace
+
+Side = Literal["left", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """GPU events in the order of `Launches.event`, that is of start; (g,) arrays.
+
+    Parameters
+    ----------
+    start_ns, end_ns : (g,) int64
+    lane : (g,) int32
+        Lane of the event's stream: one for each pair of device and stream.
+    device, stream : (g,) int32
+    call : (g,) int64
+        The launching call, -1 where unknown.
+    previous : (g,) int64
+        Position of the event before on the same stream, -1 if none.
+    launched_ns : (g,) int64
+        Start of the launching call on the GPU's clock, `NEVER_NS` if unknown.
+    ready_ns : (g,) int64
+        When launch and stream were both ready, at most the start.
+    inside : (g,) bool
+        One of several events of a launch (a CUDA graph), and not the first of them.
+    """
+
+    start_ns: I64
+    end_ns: I64
+    lane: I32
+    device: I32
+    stream: I32
+    call: I64
+    previous: I64
+    launched_ns: I64
+    ready_ns: I64
+    inside: Bool
+
+    @classmethod
+    def of(cls, trace: RankTrace, launch: Launches) -> "Gpu":
+        """Collect the columns."""
+        events = trace.events
+        rows = launch.event
+        start = events.start_ns[rows]
+        end = start + events.duration_ns[rows]
+        lane = _lanes(events.lane[rows], events.device[rows], events.stream[rows])
+        previous = _previous(lane)
+        freed = np.where(previous >= 0, end[previous], NEVER_NS)
+        call_end = events.start_ns[launch.call] + events.duration_ns[launch.call]
+        launched = launch.call_start_ns(events)
+        complete = np.where(launched > NEVER_NS, call_end + launch.skew_ns, NEVER_NS)
+        return cls(
+            start_ns=start,
+            end_ns=end,
+            lane=lane,
+            device=events.device[rows],
+            stream=events.stream[rows],
+            call=launch.call,
+            previous=previous,
+            launched_ns=launched,
+            ready_ns=np.minimum(np.maximum(freed, complete), start),
+            inside=_inside(trace, launch),
+        )
+
+
+def _lanes(lane: I32, device: I32, stream: I32) -> I32:
+    """Give all events of one device and stream the lane of the first of them."""
+    key = (device.astype(np.int64) << 32) + stream
+    _, first, line = np.unique(key, return_index=True, return_inverse=True)
+    return np.where(stream >= 0, lane[first][line], lane)
+
+
+def _previous(lane: I32) -> I64:
+    """Position of the event before on the same lane, -1 if none."""
+    order = np.argsort(lane, kind="stable")
+    previous = np.full(lane.size, ABSENT, np.int64)
+    same = lane[order[1:]] == lane[order[:-1]]
+    previous[order[1:][same]] = order[:-1][same]
+    return previous
+
+
+def _inside(trace: RankTrace, launch: Launches) -> Bool:
+    """Which events another one of the same graph launch comes before.
+
+    A call that launched several events is a graph's, though ROCm numbers no graph nodes.
+    """
+    inside = np.zeros(launch.event.size, np.bool_)
+    known = np.flatnonzero((launch.call >= 0) & (launch.by_call))
+    seen = np.full(len(trace.events), ABSENT, np.int64)
+    seen[launch.call[known[::-1]]] = known[::-1]
+    inside[known] = seen[launch.call[known]] != known
+    return inside
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """GPU events of each stream in order of start, which is their order of launch.
+
+    Parameters
+    ----------
+    device, stream : (s,) int64
+        Of each stream.
+    bounds : (s + 1,) int64
+        Where each stream begins in the columns below.
+    position : (g,) int64
+        Position in `Gpu` of each event.
+    launched_ns : (g,) int64
+        Time by which it was launched, and all before it on its stream. An event whose
+        launch is unknown counts as launched with the one before.
+    done_ns : (g,) int64
+        When it and all before it on its stream had completed.
+    last_done : (g,) int64
+        Position in `Gpu` of the event that completed last of these.
+    """
+
+    device: I64
+    stream: I64
+    bounds: I64
+    position: I64
+    launched_ns: I64
+    done_ns: I64
+    last_done: I64
+
+    @classmethod
+    def of(cls, gpu: Gpu) -> "Lines":
+        """Sort the events by stream."""
+        order = np.argsort(gpu.lane, kind="stable")
+        lane = gpu.lane[order]
+        first = np.flatnonzero(np.diff(lane, prepend=lane[:1] - 1))
+        bounds = np.append(first, order.size)
+        launched, done = gpu.launched_ns[order], gpu.end_ns[order]
+        for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            np.maximum.accumulate(launched[low:high], out=launched[low:high])
+            np.maximum.accumulate(done[low:high], out=done[low:high])
+        # of the events up to each, the one that ended last: the latest to reach `done`
+        place = np.where(gpu.end_ns[order] == done, np.arange(order.size), 0)
+        return cls(
+            device=gpu.device[order[first]].astype(np.int64),
+            stream=gpu.stream[order[first]].astype(np.int64),
+            bounds=bounds,
+            position=order,
+            launched_ns=launched,
+            done_ns=done,
+            last_done=order[np.maximum.accumulate(place)] if order.size else order,
+        )
+
+    def __len__(self) -> int:
+        return int(self.stream.size)
+
+    def number(self, device: I64, stream: I64) -> I64:
+        """Find the number of each stream, -1 if it has no event.
+
+        Where a device is not told (-1), the first that has such a stream is taken.
+        """
+        found = np.full(stream.size, ABSENT, np.int64)
+        for line in range(len(self) - 1, -1, -1):
+            same = (stream == self.stream[line]) & (stream >= 0)
+            found[same & ((device == self.device[line]) | (device < 0))] = line
+        return found
+
+    def first_launched_after(self, line: I64, time_ns: I64) -> I64:
+        """Position of the first event of each stream launched after a moment, or -1."""
+        at = search(self.launched_ns, self.bounds, line, time_ns, side="right")
+        found = np.full(line.size, ABSENT, np.int64)
+        hit = (line >= 0) & (at < self.bounds[line + 1])
+        found[hit] = self.position[at[hit]]
+        return found
+
+    def last_launched_before(self, line: I64, time_ns: I64) -> I64:
+        """Position of the last event of each stream launched before a moment, or -1."""
+        at = search(self.launched_ns, self.bounds, line, time_ns, side="left") - 1
+        found = np.full(line.size, ABSENT, np.int64)
+        hit = (line >= 0) & (at >= self.bounds[line])
+        found[hit] = self.position[at[hit]]
+        return found
+
+    def last_done_by(self, line: int, launched_ns: I64, stop_ns: I64) -> I64:
+        """Position of the event of one stream that completed last up to a moment, or -1.
+
+        It and all before it were launched before `launched_ns` (q,) and completed by
+        `stop_ns` (q,).
+        """
+        part = slice(int(self.bounds[line]), int(self.bounds[line + 1]))
+        launched = np.searchsorted(self.launched_ns[part], launched_ns, side="left")
+        done = np.searchsorted(self.done_ns[part], stop_ns, side="right")
+        count = np.minimum(launched, done)
+        found = self.last_done[part][np.maximum(count - 1, 0)]
+        return np.where(count > 0, found, ABSENT)
+
+
+def search(values: I64, bounds: I64, group: I64, wanted: I64, *, side: Side) -> I64:
+    """Find where each value belongs within the part of `values` of its group.
+
+    Parameters
+    ----------
+    values : (n,) int64
+        Ascending within each group.
+    bounds : (g + 1,) int64
+        Where each group begins, and n.
+    group : (q,) int64
+        -1 for those of no group, which get 0.
+    wanted : (q,) int64
+    side : {"left", "right"}
+        As for `numpy.searchsorted`.
+
+    Returns
+    -------
+    (q,) int64
+        Index into `values`, from the beginning of the group to its end.
+    """
+    found = np.zeros(wanted.size, np.int64)
+    order = np.argsort(group, kind="stable")
+    cuts = np.searchsorted(group[order], np.arange(bounds.size))
+    for number in np.flatnonzero(np.diff(cuts)).tolist():
+        rows = order[cuts[number] : cuts[number + 1]]
+        part = values[bounds[number] : bounds[number + 1]]
+        place = np.searchsorted(part, wanted[rows], side=side)
+        found[rows] = bounds[number] + place
+    return found
+
+
+def by_id(ids: I64, wanted: I64) -> I64:
+    """Find the first of `ids` (n,) that equals each wanted id, -1 if none or not above 0.
+
+    Returns
+    -------
+    (q,) int64
+        Index into `ids`.
+    """
+    order = np.argsort(ids, kind="stable")
+    at = np.searchsorted(ids[order], wanted, side="left")
+    found = np.full(wanted.size, ABSENT, np.int64)
+    inside = np.flatnonzero((at < ids.size) & (wanted > 0))
+    hit = inside[ids[order[at[inside]]] == wanted[inside]]
+    found[hit] = order[at[hit]]
+    return found
