@@ -99,9 +99,11 @@ def blocked(
     one_device = np.unique(lines.device).size <= 1
     everything = (code == _DEVICE) & ((waits.device >= 0) | one_device)
     provenance[open_ & everything] = Provenance.CALLS
-    end = gpu.end_ns[found] if gpu.end_ns.size else np.zeros(found.size, np.int64)
+    end = np.append(gpu.end_ns, 0)[found]
     hit = (found >= 0) & (end > waits.start_ns)
     hit &= end <= waits.stop_ns + RETURN_TOLERANCE_NS
+    # what started after the call returned held nothing up
+    hit &= np.append(gpu.start_ns, 0)[found] < waits.stop_ns
     long = waits.stop_ns - waits.start_ns > UNRESOLVED_NS
     return Blocked(
         call=waits.call[hit],
@@ -159,12 +161,26 @@ class _Waits:
 def _own_copies(
     trace: RankTrace, launch: Launches, waits: _Waits, code: I8
 ) -> tuple[I64, I64]:
-    """Copies, and the GPU event that each launched."""
+    """Copies, and the GPU event that each launched, unless it never blocks."""
+    name, strings = trace.events.name, trace.strings
     rows = np.flatnonzero(code == _COPY)
     launched = np.full(len(trace.events) + 1, ABSENT, np.int64)
     launched[launch.call] = np.arange(launch.call.size)
     launched[ABSENT] = ABSENT
-    return rows, launched[waits.call[rows]]
+    own = launched[waits.call[rows]]
+    may_return = by_name(strings, name[waits.call[rows]], _is_asynchronous, np.bool_)
+    direct = by_name(strings, name[launch.event], _is_direct, np.bool_)
+    returns = may_return & np.append(direct, False)[own]
+    return rows, np.where(returns, ABSENT, own)
+
+
+def _is_asynchronous(name: str) -> bool:
+    return "Async" in name
+
+
+def _is_direct(name: str) -> bool:
+    """Whether a copy needs no staging by the host: `(Pinned -> Device)`, `DtoD`."""
+    return any(word in name for word in ("Pinned", "DtoD", "DeviceToDevice", "PtoP"))
 
 
 def _on_stream(waits: _Waits, lines: Lines, code: I8) -> tuple[I64, I64]:
