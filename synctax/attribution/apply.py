@@ -10,6 +10,7 @@ from synctax.arrays import I64, U64, Bool
 from synctax.attribution.changes import Change, Replace
 from synctax.attribution.keys import NO_KEY
 from synctax.attribution.world import World
+from synctax.collectives.model import UNLABELLED
 from synctax.errors import SynctaxError
 from synctax.graph.model import NodeKind
 from synctax.trace import names
@@ -98,6 +99,8 @@ def _node(world: World, change: Replace) -> int:
 def _of_group(world: World, change: Change) -> Bool:
     matches = world.tax.matches
     roles = sorted({group.role for group in matches.groups})
+    if roles == [UNLABELLED]:  # what has no name answers to any
+        return np.ones(len(matches), np.bool_)
     if change.group and change.group not in roles:
         raise SynctaxError(
             f"{change.text}: no group {change.group}; there are {_some(roles)}"

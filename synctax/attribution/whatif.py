@@ -121,19 +121,19 @@ class WhatIf:
         )
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row a change (`tables.WHATIF`)."""
+        """One row a change (`whatif_tables.WHATIF`)."""
         from synctax.attribution.whatif_tables import changes
 
         return changes(self)
 
     def per_group(self) -> "pd.DataFrame":
-        """One row a change, group role and operation (`tables.WHATIF_GROUPS`)."""
+        """One row a change, group role and operation (`whatif_tables.WHATIF_GROUPS`)."""
         from synctax.attribution.whatif_tables import groups
 
         return groups(self)
 
     def per_step(self) -> "pd.DataFrame":
-        """One row a change and step (`tables.WHATIF_STEPS`)."""
+        """One row a change and step (`whatif_tables.WHATIF_STEPS`)."""
         from synctax.attribution.whatif_tables import steps
 
         return steps(self)

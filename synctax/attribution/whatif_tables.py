@@ -48,7 +48,7 @@ WHATIF = Table(
 )
 
 WHATIF_GROUPS = Table(
-    "synctax.whatif.groups/1",
+    "synctax.whatif-groups/1",
     "What the tax would be: one row per change, group role and operation.",
     (
         _CHANGE,
@@ -65,7 +65,7 @@ WHATIF_GROUPS = Table(
 )
 
 WHATIF_STEPS = Table(
-    "synctax.whatif.steps/1",
+    "synctax.whatif-steps/1",
     "What each step would take: one row per change and profiler step.",
     (
         _CHANGE,
