@@ -49,6 +49,8 @@ class Attribution:
         What was measured; `tax.used` are the collectives that were asked for.
     seen : Windows
         Straggler, fastest rank and fence of every collective.
+    fence : (m,) int64
+        Slot whose end begins the window of each collective, -1 for none.
     known : (m,) int8
         `Known`, of every collective of `tax.matches`.
     results : Results
@@ -63,6 +65,8 @@ class Attribution:
         What `name` and `context` of items are codes of.
     lanes : mapping of position to tuple of str
         Names of the threads and streams of each rank.
+    nodes, skew_ns : mapping of position to int
+        Size of the graph of each rank, and what was added to its host times.
     options : Options
     notes : tuple of Note
         What was inferred or left out, of graphs and of measuring.
@@ -70,6 +74,7 @@ class Attribution:
 
     tax: Tax
     seen: Windows
+    fence: I64
     known: np.ndarray
     results: Results
     slow: PathSet
@@ -78,6 +83,8 @@ class Attribution:
     variation: Variation
     texts: tuple[str, ...]
     lanes: dict[int, tuple[str, ...]]
+    nodes: dict[int, int]
+    skew_ns: dict[int, int]
     options: Options
     notes: tuple[Note, ...]
 
@@ -197,6 +204,7 @@ def attribute(
     return Attribution(
         tax=tax,
         seen=seen,
+        fence=fence,
         known=known,
         results=judged.results,
         slow=judged.slow,
@@ -205,6 +213,8 @@ def attribute(
         variation=judged.variation,
         texts=rounds.names.texts,
         lanes={rank: told.lanes for rank, told in rounds.told.items()},
+        nodes={rank: told.nodes for rank, told in rounds.told.items()},
+        skew_ns={rank: told.skew_ns for rank, told in rounds.told.items()},
         options=options,
         notes=(*tax.notes, *judge.graph_notes(rounds)),
     )

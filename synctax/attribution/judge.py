@@ -188,6 +188,7 @@ def _without_culprit(results: Results) -> Results:
     mostly_waited = results.propagated_ns >= LEAST_SHARE * results.tax_ns
     instead = np.where(mostly_carried, culprits.CARRIED, culprits.DIFFUSE)
     instead[mostly_waited] = culprits.CLASSES.index("communication")
+    instead[results.tax_ns == 0] = culprits.DIFFUSE
     return replace(
         results,
         culprit=np.where(enough, results.culprit, ABSENT),

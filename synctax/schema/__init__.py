@@ -1,0 +1,24 @@
+"""Every public table: its columns, their types, units and meanings, declared once.
+
+Tables are built here from plain arrays, the reference page is generated from here, and
+the rule that a unit stands in a column's name is tested here.
+"""
+
+from synctax.schema.attribute import ATTRIBUTE, ATTRIBUTE_COLLECTIVES, ATTRIBUTE_RANKS
+from synctax.schema.inspect import INSPECT_FILES, INSPECT_GROUPS
+from synctax.schema.measure import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
+from synctax.schema.table import Column, DType, Table
+
+__all__ = [
+    "ATTRIBUTE",
+    "ATTRIBUTE_COLLECTIVES",
+    "ATTRIBUTE_RANKS",
+    "INSPECT_FILES",
+    "INSPECT_GROUPS",
+    "MEASURE",
+    "MEASURE_COLLECTIVES",
+    "MEASURE_RANKS",
+    "Column",
+    "DType",
+    "Table",
+]
