@@ -6,7 +6,8 @@ import numpy as np
 
 from synctax.arrays import ABSENT, I8, I64, NS_PER_US, Bool
 from synctax.graph.launches import Launches
-from synctax.graph.lines import Gpu, Lines, by_id
+from synctax.graph.lines import Gpu, Lines
+from synctax.graph.lookup import by_id
 from synctax.graph.model import Provenance
 from synctax.trace import names
 from synctax.trace.model import EventKind, RankTrace

@@ -12,7 +12,8 @@ from synctax.errors import SynctaxError
 from synctax.graph.blocking import blocked
 from synctax.graph.host import Pieces, pieces
 from synctax.graph.launches import Launches, launches
-from synctax.graph.lines import Gpu, Lines, search
+from synctax.graph.lines import Gpu, Lines
+from synctax.graph.lookup import search
 from synctax.graph.model import ROOT, EdgeKind, Graph, NodeKind, Nodes, Provenance
 from synctax.graph.spans import Issued, issued
 from synctax.graph.streams import CrossEdges, cross_edges

@@ -39,8 +39,6 @@ def deciding_edges(graph: Graph, *, tolerance_us: float = DEFAULT_TOLERANCE_US) 
     complete, child = graph.complete_ns, graph.child
     has = np.flatnonzero(np.diff(graph.first) > 0)
     chosen = np.full(len(graph), -1, np.int64)
-    if not has.size:
-        return chosen
     latest = np.zeros(len(graph), np.int64)
     latest[has] = np.maximum.reduceat(complete, graph.first[has])
     same = graph.nodes.lane[graph.parent] == graph.nodes.lane[child]

@@ -4,10 +4,13 @@ The thread of the forward pass waits while the autograd thread runs the backward
 the other way round. The profiler logs neither wait; it shows a gap.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from synctax.arrays import ABSENT, I32, I64, Bool
 from synctax.graph.host import Pieces
+from synctax.graph.lookup import runs
 from synctax.graph.model import NodeKind
 
 
@@ -37,10 +40,10 @@ def releasers(host: Pieces, lane: I32, start_ns: I64, end_ns: I64) -> I64:
     """
     work = np.flatnonzero(host.kind != NodeKind.GAP)
     threads = host.lane[work]
-    begin = np.flatnonzero(np.diff(threads, prepend=threads[:1] - 1))
+    bounds = runs(threads).tolist()
     releaser = np.full(lane.size, ABSENT, np.int64)
     latest = start_ns.copy()
-    for low, high in zip(begin.tolist(), [*begin[1:].tolist(), work.size], strict=True):
+    for low, high in pairwise(bounds):
         mine = work[low:high]
         others = np.flatnonzero(lane != threads[low])
         at, idle = _last_work(host, mine, end_ns[others])

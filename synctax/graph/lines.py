@@ -1,15 +1,14 @@
 """GPU events as the search for what they waited for needs them, stream by stream."""
 
 from dataclasses import dataclass
-from typing import Literal
+from itertools import pairwise
 
 import numpy as np
 
 from synctax.arrays import ABSENT, I32, I64, Bool
 from synctax.graph.launches import NEVER_NS, Launches
+from synctax.graph.lookup import runs, search
 from synctax.trace.model import RankTrace
-
-Side = Literal["left", "right"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +134,10 @@ class Lines:
         """Sort the events by stream."""
         order = np.argsort(gpu.lane, kind="stable")
         lane = gpu.lane[order]
-        first = np.flatnonzero(np.diff(lane, prepend=lane[:1] - 1))
-        bounds = np.append(first, order.size)
+        bounds = runs(lane)
+        first = bounds[:-1]
         launched, done = gpu.launched_ns[order], gpu.end_ns[order]
-        for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        for low, high in pairwise(bounds.tolist()):
             np.maximum.accumulate(launched[low:high], out=launched[low:high])
             np.maximum.accumulate(done[low:high], out=done[low:high])
         # of the events up to each, the one that ended last: the latest to reach `done`
@@ -195,51 +194,3 @@ class Lines:
         count = np.minimum(launched, done)
         found = self.last_done[part][np.maximum(count - 1, 0)]
         return np.where(count > 0, found, ABSENT)
-
-
-def search(values: I64, bounds: I64, group: I64, wanted: I64, *, side: Side) -> I64:
-    """Find where each value belongs within the part of `values` of its group.
-
-    Parameters
-    ----------
-    values : (n,) int64
-        Ascending within each group.
-    bounds : (g + 1,) int64
-        Where each group begins, and n.
-    group : (q,) int64
-        -1 for those of no group, which get 0.
-    wanted : (q,) int64
-    side : {"left", "right"}
-        As for `numpy.searchsorted`.
-
-    Returns
-    -------
-    (q,) int64
-        Index into `values`, from the beginning of the group to its end.
-    """
-    found = np.zeros(wanted.size, np.int64)
-    order = np.argsort(group, kind="stable")
-    cuts = np.searchsorted(group[order], np.arange(bounds.size))
-    for number in np.flatnonzero(np.diff(cuts)).tolist():
-        rows = order[cuts[number] : cuts[number + 1]]
-        part = values[bounds[number] : bounds[number + 1]]
-        place = np.searchsorted(part, wanted[rows], side=side)
-        found[rows] = bounds[number] + place
-    return found
-
-
-def by_id(ids: I64, wanted: I64) -> I64:
-    """Find the first of `ids` (n,) that equals each wanted id, -1 if none or not above 0.
-
-    Returns
-    -------
-    (q,) int64
-        Index into `ids`.
-    """
-    order = np.argsort(ids, kind="stable")
-    at = np.searchsorted(ids[order], wanted, side="left")
-    found = np.full(wanted.size, ABSENT, np.int64)
-    inside = np.flatnonzero((at < ids.size) & (wanted > 0))
-    hit = inside[ids[order[at[inside]]] == wanted[inside]]
-    found[hit] = order[at[hit]]
-    return found

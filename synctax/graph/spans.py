@@ -5,11 +5,13 @@ collective, and the program's thread blocks later, in `wait()`, which nobody log
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from synctax.arrays import ABSENT, I64
 from synctax.collectives.catalog import Catalog
+from synctax.graph.lookup import runs
 from synctax.trace.model import RankTrace
 from synctax.trace.names import by_name, operation
 
@@ -33,9 +35,9 @@ class Issued:
 def issued(trace: RankTrace, found: Catalog, spans: I64) -> Issued:
     """Pair the spans of each operation with the operators of it, in order of start.
 
-    A backend starts collectives in the order in which they were issued. Where the numbers
-    differ, the window cut some off: operators without a span at its end, else spans
-    without an operator at its beginning.
+    A backend starts collectives in the order in which they were issued, and none before.
+    As many at the beginning as that demands were issued before the window; operators that
+    are left over at its end had no time to run.
 
     Parameters
     ----------
@@ -47,10 +49,9 @@ def issued(trace: RankTrace, found: Catalog, spans: I64) -> Issued:
     Returns
     -------
     Issued
-        Pairs in which the operator started first, on another thread; no trace links them,
-        so what comes of them is inferred.
+        Pairs on different threads. No trace links them: what comes of them is inferred.
     """
-    events = trace.events
+    events, start = trace.events, trace.events.start_ns
     sources = _outermost(trace, found.operators if found.operators.size else found.records)
     codes: dict[str | None, int] = {}
 
@@ -63,12 +64,11 @@ def issued(trace: RankTrace, found: Catalog, spans: I64) -> Issued:
     for number in np.unique(of_span).tolist():
         ran = np.flatnonzero(of_span == number)
         asked = sources[of_source == number]
-        count = min(ran.size, asked.size)
-        if count:
-            operator[ran[-count:]] = asked[:count]
-    before = events.start_ns[operator] <= events.start_ns[spans]
-    apart = events.lane[operator] != events.lane[spans]
-    hit = (operator >= 0) & before & apart
+        begun = np.searchsorted(start[asked], start[spans[ran]], side="right")
+        before = max(0, int((np.arange(1, ran.size + 1) - begun).max()))
+        count = min(ran.size - before, asked.size)
+        operator[ran[before : before + count]] = asked[:count]
+    hit = (operator >= 0) & (events.lane[operator] != events.lane[spans])
     return Issued(spans[hit], operator[hit])
 
 
@@ -78,9 +78,8 @@ def _outermost(trace: RankTrace, ranges: I64) -> I64:
     ranges = ranges[np.lexsort((ranges, events.lane[ranges]))]
     lane, start = events.lane[ranges], events.start_ns[ranges]
     end = start + events.duration_ns[ranges]
-    begin = np.flatnonzero(np.diff(lane, prepend=lane[:1] - 1))
     outer = np.ones(ranges.size, np.bool_)
-    for low, high in zip(begin.tolist(), [*begin[1:].tolist(), ranges.size], strict=True):
+    for low, high in pairwise(runs(lane).tolist()):
         latest = np.maximum.accumulate(end[low:high])
         outer[low + 1 : high] = start[low + 1 : high] >= latest[:-1]
     return np.sort(ranges[outer])

@@ -8,7 +8,7 @@ from synctax.arrays import ABSENT, I8, I64, Bool
 from synctax.graph.blocking import Blocked
 from synctax.graph.handover import releasers
 from synctax.graph.host import Pieces, take_pieces
-from synctax.graph.lines import search
+from synctax.graph.lookup import runs, search
 from synctax.graph.model import NodeKind, Provenance
 from synctax.graph.spans import Issued
 from synctax.trace.model import Note, RankTrace
@@ -44,8 +44,8 @@ class _Bounds:
 
     @classmethod
     def of(cls, host: Pieces) -> "_Bounds":
-        first = np.flatnonzero(np.diff(host.lane, prepend=host.lane[:1] - 1))
-        return cls(host.lane[first].astype(np.int64), np.append(first, len(host)))
+        bounds = runs(host.lane)
+        return cls(host.lane[bounds[:-1]].astype(np.int64), bounds)
 
     def number(self, lane: I64) -> I64:
         """Number of each lane's thread, -1 if it has no piece."""

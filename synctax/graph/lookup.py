@@ -1,0 +1,71 @@
+"""Looking things up in sorted columns: by id, and by time within a thread or stream."""
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from synctax.arrays import ABSENT, I64
+
+Side = Literal["left", "right"]
+
+
+def runs(values: npt.NDArray[np.signedinteger[Any]]) -> I64:
+    """Find where runs of equal values begin, and, last, where all end.
+
+    Examples
+    --------
+    >>> runs(np.array([5, 5, 7])), runs(np.array([], np.int64))
+    (array([0, 2, 3]), array([0]))
+    """
+    change = np.flatnonzero(values[1:] != values[:-1]) + 1
+    begin = np.zeros(min(values.size, 1), np.int64)
+    return np.concatenate([begin, change, [values.size]])
+
+
+def search(values: I64, bounds: I64, group: I64, wanted: I64, *, side: Side) -> I64:
+    """Find where each value belongs within the part of `values` of its group.
+
+    Parameters
+    ----------
+    values : (n,) int64
+        Ascending within each group.
+    bounds : (g + 1,) int64
+        Where each group begins, and n.
+    group : (q,) int64
+        -1 for those of no group, which get 0.
+    wanted : (q,) int64
+    side : {"left", "right"}
+        As for `numpy.searchsorted`.
+
+    Returns
+    -------
+    (q,) int64
+        Index into `values`, from the beginning of the group to its end.
+    """
+    found = np.zeros(wanted.size, np.int64)
+    order = np.argsort(group, kind="stable")
+    cuts = np.searchsorted(group[order], np.arange(bounds.size))
+    for number in np.flatnonzero(np.diff(cuts)).tolist():
+        rows = order[cuts[number] : cuts[number + 1]]
+        part = values[bounds[number] : bounds[number + 1]]
+        place = np.searchsorted(part, wanted[rows], side=side)
+        found[rows] = bounds[number] + place
+    return found
+
+
+def by_id(ids: I64, wanted: I64) -> I64:
+    """Find the first of `ids` (n,) that equals each wanted id, -1 if none or not above 0.
+
+    Returns
+    -------
+    (q,) int64
+        Index into `ids`.
+    """
+    order = np.argsort(ids, kind="stable")
+    at = np.searchsorted(ids[order], wanted, side="left")
+    found = np.full(wanted.size, ABSENT, np.int64)
+    inside = np.flatnonzero((at < ids.size) & (wanted > 0))
+    hit = inside[ids[order[at[inside]]] == wanted[inside]]
+    found[hit] = order[at[hit]]
+    return found
