@@ -1,0 +1,86 @@
+"""What items, threads and collectives are called in tables and stories."""
+
+from typing import TYPE_CHECKING
+
+from synctax.attribution.model import Items
+from synctax.attribution.results import Why
+from synctax.collectives.model import Op
+from synctax.collectives.tax import Tax
+from synctax.graph.model import NodeKind
+
+if TYPE_CHECKING:
+    from synctax.attribution.attribute import Attribution
+
+WHY = {Why.SLOWER: "slower", Why.ALONE: "no counterpart", Why.CARRIED: "carried"}
+"""How an item owes the wait, in words."""
+
+_ON_GPU = (NodeKind.GPU, NodeKind.COLLECTIVE)
+_THREAD, _STREAM = "thread ", "stream "
+
+
+def collective_text(tax: Tax, slot: int) -> str:
+    """Name a collective: group role, operation and index, as in `tp all_gather #12`."""
+    found = tax.matches
+    role = found.groups[found.group[slot]].role
+    return f"{role} {Op(int(found.op[slot])).label} #{found.index[slot]}"
+
+
+def item_text(tax: Tax, texts: tuple[str, ...], items: Items, row: int) -> str:
+    """Name an item of a path.
+
+    Parameters
+    ----------
+    tax : Tax
+    texts : tuple of str
+        What `name` and `context` of the items are codes of.
+    items : Items
+    row : int
+
+    Returns
+    -------
+    str
+        A kernel or slice by its name in the trace; `gap before X`, with ` in Y` for the
+        annotation around it; `wait in X`; a collective as in `collective_text`.
+    """
+    slot, kind = int(items.slot[row]), int(items.kind[row])
+    if kind == NodeKind.COLLECTIVE and slot >= 0:
+        return collective_text(tax, slot)
+    name = texts[items.name[row]] if items.name[row] >= 0 else ""
+    if kind == NodeKind.WAIT:
+        return f"wait in {name}" if name else "wait"
+    if kind != NodeKind.GAP:
+        return name
+    before = f"gap before {name}" if name else "gap"
+    around = int(items.context[row])
+    return f"{before} in {texts[around]}" if around >= 0 else before
+
+
+def thread_text(lanes: tuple[str, ...], items: Items, row: int) -> str:
+    """Name the thread, or for what runs on a GPU the stream, of an item."""
+    lane: str = lanes[items.lane[row]]
+    if int(items.kind[row]) in _ON_GPU and lane.startswith(_THREAD):
+        return _STREAM + lane.removeprefix(_THREAD)
+    return lane
+
+
+def culprit_items(found: "Attribution", number: int) -> Items:
+    """Items among which the culprit of a result lies: of its path, or from before it."""
+    carried = found.results.why[number] == Why.CARRIED
+    return found.slow.before if carried else found.slow.items
+
+
+def culprit_text(found: "Attribution", number: int) -> str | None:
+    """Name the culprit of a result: `diffuse` where there is none, None without a wait."""
+    row = int(found.results.culprit[number])
+    if row < 0:
+        return "diffuse" if found.results.tax_ns[number] > 0 else None
+    return item_text(found.tax, found.texts, culprit_items(found, number), row)
+
+
+def culprit_thread(found: "Attribution", number: int) -> str | None:
+    """Name the thread or stream of the culprit of a result, None where there is none."""
+    row = int(found.results.culprit[number])
+    if row < 0:
+        return None
+    lanes = found.lanes[int(found.slow.rank[number])]
+    return thread_text(lanes, culprit_items(found, number), row)
