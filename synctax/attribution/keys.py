@@ -7,10 +7,11 @@ between ranks and are no part of it; of a thread the profiler's label is.
 
 import hashlib
 import re
+from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64, U64
+from synctax.arrays import ABSENT, I64, U64, Bool
 from synctax.collectives.link import launching
 from synctax.graph.model import Graph, NodeKind
 from synctax.trace.model import RankTrace
@@ -19,53 +20,101 @@ NO_KEY = np.uint64(0)
 """Key of nodes that have no counterpart: the root, and waits."""
 
 
-def node_keys(trace: RankTrace, graph: Graph, collective: I64, number: I64) -> U64:
-    """Name every node by what it is and which collective it was launched after.
+@dataclass(frozen=True, slots=True)
+class NodeNames:
+    """What names nodes, but for the collectives of a group that divide the trace.
 
     Parameters
     ----------
-    trace : RankTrace
-    graph : Graph
-        Of the trace.
-    collective : (c,) int64
-        Collectives that divide the trace, as indices into events.
-    number : (c,) int64
-        Their numbers, equal on all ranks.
-
-    Returns
-    -------
-    (n,) uint64
-        Equal for counterparts on different ranks; `NO_KEY` for nodes without.
-
-    Notes
-    -----
-    Keys are 64-bit hashes: two of 10⁶ nodes agree by chance with probability 3·10⁻⁸.
+    time_ns : (k,) int64
+        When the host began or launched the events that name nodes, ascending.
+    name : (k,) uint64
+        Hash of each event's name and of its thread's label.
+    event_of : (n,) int64
+        Position of each node's event among these; of any value where there is none.
+    known : (n,) bool
+        The node has a key.
+    ordinal : (n,) uint64
+        Which slice of its event it is.
     """
-    nodes, events = graph.nodes, trace.events
-    own = np.unique(nodes.label[nodes.label >= 0])
-    time_ns = host_time_ns(trace, graph, own)
-    bounds = host_time_ns(trace, graph, collective)
-    order = np.argsort(bounds, kind="stable")
-    at = np.searchsorted(bounds[order], time_ns, side="right") - 1
-    segment = np.append(number[order], ABSENT)[at]
-    name = name_hashes(trace)[events.name[own]] ^ _lane_hashes(trace)[events.lane[own]]
-    base = combine(name, segment.astype(np.uint64))
-    position = np.lexsort((own, time_ns, base))
-    ranked = base[position]
-    run = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))[: ranked.size]
-    occurrence = np.empty(own.size, np.uint64)
-    lengths = np.diff(np.append(run, ranked.size))
-    occurrence[position] = (np.arange(ranked.size) - np.repeat(run, lengths)).astype(
-        np.uint64
-    )
-    of_event = combine(base, occurrence)
 
-    slot = np.searchsorted(own, nodes.label)
-    known = (nodes.label >= 0) & (nodes.kind != NodeKind.WAIT)
-    ordinal = nodes.ordinal.astype(np.uint64) + np.uint64(1)
-    ordinal[nodes.kind == NodeKind.GAP] = _GAP
-    key = combine(of_event[np.where(known, slot, 0)], ordinal)
-    return np.where(known, np.maximum(key, np.uint64(1)), NO_KEY)
+    trace: RankTrace
+    graph: Graph
+    time_ns: I64
+    name: U64
+    event_of: I64
+    known: Bool
+    ordinal: U64
+
+    @classmethod
+    def of(cls, trace: RankTrace, graph: Graph) -> "NodeNames":
+        """Collect the names of a graph's nodes."""
+        nodes, events = graph.nodes, trace.events
+        names = np.zeros(len(events) + 1, np.bool_)
+        names[nodes.label] = True
+        own = np.flatnonzero(names[:-1])
+        time_ns = host_time_ns(trace, graph, own)
+        order = np.argsort(time_ns, kind="stable")
+        own = own[order]
+        position = np.zeros(len(events) + 1, np.int64)
+        position[own] = np.arange(own.size)
+        ordinal = nodes.ordinal.astype(np.uint64) + np.uint64(1)
+        ordinal[nodes.kind == NodeKind.GAP] = _GAP
+        return cls(
+            trace,
+            graph,
+            time_ns[order],
+            name_hashes(trace)[events.name[own]] ^ _lane_hashes(trace)[events.lane[own]],
+            position[nodes.label],
+            (nodes.label >= 0) & (nodes.kind != NodeKind.WAIT),
+            ordinal,
+        )
+
+    def keys(self, collective: I64, number: I64) -> U64:
+        """Name every node by what it is and which collective it was launched after.
+
+        Parameters
+        ----------
+        collective : (c,) int64
+            Collectives that divide the trace, as indices into events.
+        number : (c,) int64
+            Their numbers, equal on all ranks.
+
+        Returns
+        -------
+        (n,) uint64
+            Equal for counterparts on different ranks; `NO_KEY` for nodes without.
+
+        Notes
+        -----
+        Keys are 64-bit hashes: two of 10⁶ nodes agree by chance with probability 3·10⁻⁸.
+        """
+        bounds = host_time_ns(self.trace, self.graph, collective)
+        order = np.argsort(bounds, kind="stable")
+        at = np.searchsorted(bounds[order], self.time_ns, side="right") - 1
+        segment = np.append(number[order], ABSENT)[at]
+        base = combine(self.name, segment.astype(np.uint64))
+        of_event = combine(base, _occurrence(base))
+        key = combine(np.append(of_event, NO_KEY)[self.event_of], self.ordinal)
+        return np.where(self.known, np.maximum(key, np.uint64(1)), NO_KEY)
+
+
+def node_keys(trace: RankTrace, graph: Graph, collective: I64, number: I64) -> U64:
+    """Name every node once; see `NodeNames.keys`."""
+    return NodeNames.of(trace, graph).keys(collective, number)
+
+
+def _occurrence(values: U64) -> U64:
+    """Which of its equals each value is, in order, from 0."""
+    order = np.argsort(values, kind="stable")
+    ranked = values[order]
+    begins = np.ones(ranked.size, np.bool_)
+    begins[1:] = ranked[1:] != ranked[:-1]
+    place = np.arange(ranked.size)
+    occurrence = np.empty(values.size, np.uint64)
+    first = np.maximum.accumulate(np.where(begins, place, 0))
+    occurrence[order] = (place - first).astype(np.uint64)
+    return occurrence
 
 
 _GAP = np.uint64(1 << 40)

@@ -108,6 +108,14 @@ class Items:
         return Items(*(getattr(self, name)[index] for name in Items.__slots__))
 
 
+def nothing() -> Items:
+    """Return no items."""
+    byte, code = np.empty(0, np.int8), np.empty(0, np.int32)
+    ns, key, flag = np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.bool_)
+    names, times = (code, code, code), (ns, ns, ns, ns, ns)
+    return Items(byte, byte, *names, *times, byte, byte, key, ns, flag)
+
+
 def concatenate(parts: "list[Items]") -> Items:
     """Join items, one after the other."""
     return Items(

@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64, U64, Bool
+from synctax.arrays import ABSENT, I64, U64
 from synctax.attribution.baselines import longest_and_last
 from synctax.attribution.items import Palette
-from synctax.attribution.keys import node_keys
+from synctax.attribution.keys import NodeNames
 from synctax.attribution.model import (
     NO_FENCE,
     Answer,
@@ -18,7 +18,9 @@ from synctax.attribution.model import (
     Items,
     Query,
     RankPaths,
+    nothing,
 )
+from synctax.attribution.placebo import random_sums
 from synctax.attribution.usual import usual_host
 from synctax.attribution.work import Work
 from synctax.collectives.load import Cache
@@ -27,9 +29,6 @@ from synctax.graph.critical_path import critical_paths, deciding_edges
 from synctax.graph.model import ROOT, Graph, NodeKind
 from synctax.trace.kineto import read_rank
 from synctax.trace.model import RankTrace
-
-RANDOM_WALKS = 20
-"""Random walks to a collective: what paths that mean nothing would explain."""
 
 PRELUDE_ITEMS = 2_000
 """Of what led to a window, the last so many items are looked at."""
@@ -101,13 +100,15 @@ def look_up_rank(
     """
     trace = reading.trace(path, on_bytes)
     graph = build_graph(trace)
-    return tuple(_answer(trace, graph, query) for query in queries[path])
+    names = NodeNames.of(trace, graph)
+    return tuple(_answer(names, query) for query in queries[path])
 
 
-def _answer(trace: RankTrace, graph: Graph, query: Query) -> Answer:
+def _answer(names: NodeNames, query: Query) -> Answer:
+    trace, graph = names.trace, names.graph
     target = collective_nodes(trace, graph, query.start_ns, query.duration_ns)
     here = target >= 0
-    keys = node_keys(trace, graph, graph.nodes.event[target[here]], query.slot[here])
+    keys = names.keys(graph.nodes.event[target[here]], query.slot[here])
     order = np.argsort(keys, kind="stable")
     at = np.searchsorted(keys[order], query.key)
     node = order[np.minimum(at, order.size - 1)]
@@ -149,9 +150,9 @@ class _Walker:
     trace: RankTrace
     graph: Graph
     deciding: I64
-    random: tuple[I64, ...]
     slot_of: I64
     palette: Palette
+    names: NodeNames
     work: Work
 
     @classmethod
@@ -166,26 +167,22 @@ class _Walker:
         for task in tasks:
             node = collective_nodes(trace, graph, task.start_ns, task.duration_ns)
             slot_of[node[node >= 0]] = task.slot[node >= 0]
-        sampled = any(task.sampled.any() for task in tasks)
         return cls(
             trace,
             graph,
             deciding_edges(graph, tolerance_us=tolerance_us),
-            tuple(_random_edges(graph, seed) for seed in range(RANDOM_WALKS * sampled)),
             slot_of,
             Palette.of(trace, graph),
+            NodeNames.of(trace, graph),
             Work.of(trace, graph),
         )
 
     def walk(self, task: GroupTask) -> GroupPaths:
         graph = self.graph
         target = collective_nodes(self.trace, graph, task.start_ns, task.duration_ns)
-        keys = node_keys(
-            self.trace,
-            graph,
-            graph.nodes.event[target[target >= 0]],
-            task.slot[target >= 0],
-        )
+        divides = task.divides & (target >= 0)
+        event = graph.nodes.event[target[divides]]
+        keys = self.names.keys(event, task.slot[divides])
         wanted = np.flatnonzero(task.walked & (target >= 0))
         ends = target[wanted]
         begin = np.maximum(task.begin_ns[wanted], graph.origin_ns)
@@ -210,7 +207,7 @@ class _Walker:
             work=work,
             geometry=geometry,
             kernels=kernels,
-            random_ns=self._random_sums(ends, begin, task.sampled[wanted]),
+            random_ns=random_sums(graph, ends, begin, task.sampled[wanted]),
             ancestor=self._ancestors(target, task.slot, wanted),
         )
 
@@ -219,6 +216,8 @@ class _Walker:
     ) -> tuple[I64, Items]:
         """What led to each window, from before it: items that began before it did."""
         asked = np.flatnonzero(reach_ns > 0)
+        if not asked.size:
+            return np.zeros(target.size + 1, np.int64), nothing()
         begin = np.maximum(begin_ns[asked] - reach_ns[asked], self.graph.origin_ns)
         paths = critical_paths(self.graph, target[asked], begin, deciding=self.deciding)
         items = self.palette.items(paths, keys, self.slot_of)
@@ -230,17 +229,6 @@ class _Walker:
         every = np.zeros(target.size, np.int64)
         every[asked] = np.minimum(counts, PRELUDE_ITEMS)
         return np.concatenate([[0], np.cumsum(every)]), items.take(early)
-
-    def _random_sums(self, target: I64, begin_ns: I64, sampled: Bool) -> I64:
-        """Sum the items of random walks to each collective."""
-        sums = np.full((len(self.random), target.size), ABSENT, np.int64)
-        asked = np.flatnonzero(sampled)
-        for seed, edges in enumerate(self.random):
-            paths = critical_paths(
-                self.graph, target[asked], begin_ns[asked], deciding=edges
-            )
-            sums[seed, asked] = path_sums(paths.duration_ns, paths.first)
-        return sums
 
     def _ancestors(self, target: I64, slot: I64, wanted: I64) -> I64:
         """Slot of the group's collective that each unclipped path meets first."""
@@ -256,17 +244,3 @@ class _Walker:
         of_node[target[target >= 0]] = slot[target >= 0]
         found: I64 = of_node[jump[parent[target[wanted]]]]
         return found
-
-
-def path_sums(values: I64, first: I64) -> I64:
-    """Add up the values of each path: (i,) int64 and (p + 1,) to (p,) int64."""
-    total = np.concatenate([[0], np.cumsum(values)])
-    sums: I64 = total[first[1:]] - total[first[:-1]]
-    return sums
-
-
-def _random_edges(graph: Graph, seed: int) -> I64:
-    """Choose for each node one of the edges into it at random, -1 where there is none."""
-    count = np.diff(graph.first)
-    draw = np.random.default_rng(seed).random(count.size)
-    return np.where(count > 0, graph.first[:-1] + (draw * count).astype(np.int64), ABSENT)

@@ -71,8 +71,12 @@ class Work:
 
 def _hash(values: U64, low: I64, high: I64) -> U64:
     """Hash stretches of values by value and place within the stretch."""
-    result = np.zeros(low.size, np.uint64)
-    for number, (begin, end) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
-        place = np.arange(1, end - begin + 1, dtype=np.uint64)
-        result[number] = combine(values[begin:end], place).sum(dtype=np.uint64)
-    return result
+    count = high - low
+    begin = np.cumsum(count) - count
+    place = np.arange(int(count.sum())) - np.repeat(begin, count)
+    rows = np.repeat(low, count) + place
+    mixed = combine(values[rows], (place + 1).astype(np.uint64))
+    # sums of 64-bit hashes wrap around, and so do their differences
+    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+    hashes: U64 = total[begin + count] - total[begin]
+    return hashes

@@ -1,0 +1,66 @@
+"""Walks that mean nothing: what random paths to a collective would explain."""
+
+import random
+
+import numpy as np
+
+from synctax.arrays import ABSENT, I64, Bool
+from synctax.graph.model import ROOT, Graph, NodeKind
+
+RANDOM_WALKS = 20
+"""Random walks to a collective."""
+
+
+def random_sums(graph: Graph, target: I64, begin_ns: I64, sampled: Bool) -> I64:
+    """Walk back from collectives by edges drawn at random, and add up the items.
+
+    Parameters
+    ----------
+    graph : Graph
+    target, begin_ns : (p,) int64
+        Nodes, and where their windows begin.
+    sampled : (p,) bool
+        To which of them to walk.
+
+    Returns
+    -------
+    (RANDOM_WALKS, p) int64
+        Sum of each walk's items within the window, in ns; -1 where none was taken. The
+        draws are the same for the same graph.
+    """
+    sums = np.full((RANDOM_WALKS, target.size), ABSENT, np.int64)
+    if not sampled.any():
+        return sums
+    nodes = graph.nodes
+    ready = np.where(nodes.kind == NodeKind.WAIT, nodes.start_ns, nodes.end_ns)
+    walker = _Walker(
+        graph.first.tolist(), graph.parent.tolist(), ready.tolist(), nodes.start_ns.tolist()
+    )
+    for number in np.flatnonzero(sampled).tolist():
+        for seed in range(RANDOM_WALKS):
+            draw = random.Random(seed)  # noqa: S311 - no secret
+            sums[seed, number] = walker.sum(
+                int(target[number]), int(begin_ns[number]), draw
+            )
+    return sums
+
+
+class _Walker:
+    __slots__ = ("first", "parent", "ready", "start")
+
+    def __init__(
+        self, first: list[int], parent: list[int], ready: list[int], start: list[int]
+    ) -> None:
+        self.first, self.parent, self.ready, self.start = first, parent, ready, start
+
+    def sum(self, node: int, begin: int, draw: random.Random) -> int:
+        total = 0
+        while node != ROOT and self.start[node] > begin:
+            low, high = self.first[node], self.first[node + 1]
+            parent = self.parent[low + int(draw.random() * (high - low))]
+            stop = min(self.ready[parent], self.start[node])
+            if parent == ROOT or self.ready[parent] <= begin:
+                break
+            total += max(stop - max(self.start[parent], begin), 0)
+            node = parent
+        return total
