@@ -36,13 +36,17 @@ def random_sums(graph: Graph, target: I64, begin_ns: I64, sampled: Bool) -> I64:
     walker = _Walker(
         graph.first.tolist(), graph.parent.tolist(), ready.tolist(), nodes.start_ns.tolist()
     )
-    for number in np.flatnonzero(sampled).tolist():
-        for seed in range(RANDOM_WALKS):
-            draw = random.Random(seed)  # noqa: S311 - no secret
-            sums[seed, number] = walker.sum(
-                int(target[number]), int(begin_ns[number]), draw
-            )
+    # two ranks must not draw alike: walks over equal graphs would go through equal items
+    own = int((nodes.end_ns - nodes.start_ns).sum())
+    for seed in range(RANDOM_WALKS):
+        draw = random.Random(seed * _PRIME + own)  # noqa: S311 - no secret
+        for number in np.flatnonzero(sampled).tolist():
+            node, begin = int(target[number]), int(begin_ns[number])
+            sums[seed, number] = walker.sum(node, begin, draw)
     return sums
+
+
+_PRIME = 2**61 - 1
 
 
 class _Walker:
