@@ -11,7 +11,7 @@ from synctax.attribution import align, judge
 from synctax.attribution.equation import Fit, fit
 from synctax.attribution.pool import PathSet
 from synctax.attribution.results import Known, Results
-from synctax.attribution.rounds import OnProgress, Rounds
+from synctax.attribution.rounds import OnProgress, OnRound, Rounds
 from synctax.attribution.variation import Counterparts, Variation
 from synctax.attribution.walk import Reading
 from synctax.attribution.windows import Wanted, Windows, begins_ns, sampled_slots, windows
@@ -120,11 +120,17 @@ class Attribution:
         there = (slow >= 0) & (fast >= 0)
         return np.where(there, (slow - fast) / NS_PER_US, np.nan)
 
-    def to_frame(self) -> "pd.DataFrame":
-        """One row per group role and class of culprit (`schema.ATTRIBUTE`)."""
+    def to_frame(self, *, per_group: bool = False) -> "pd.DataFrame":
+        """One row per group role and class of culprit (`schema.ATTRIBUTE`).
+
+        Parameters
+        ----------
+        per_group : bool
+            Tell sibling groups apart.
+        """
         from synctax.attribution.summary import summary
 
-        return summary(self)
+        return summary(self, per_group=per_group)
 
     def per_collective(self) -> "pd.DataFrame":
         """One row per collective (`schema.ATTRIBUTE_COLLECTIVES`)."""
@@ -146,6 +152,7 @@ def attribute(
     workers: int | None = None,
     cache: Cache | None = None,
     on_progress: OnProgress | None = None,
+    on_round: OnRound | None = None,
 ) -> Attribution:
     """Find out which item on which rank made the others wait, for every collective.
 
@@ -163,8 +170,12 @@ def attribute(
         ("path"). `method`: "path", or what simple heuristics blame: the "longest" kernel
         before the collective, or the "last-kernel". `tolerance_us`: as for
         `graph.critical_path.deciding_edges`.
-    workers, cache, on_progress
+    workers, cache
         As for `load`; files are read twice or more, from the cache after the first time.
+    on_progress : callable, optional
+        Called with a path and its size in bytes whenever a round is done with it.
+    on_round : callable, optional
+        Called before each round with what it does and the sizes of its files.
 
     Returns
     -------
@@ -187,7 +198,7 @@ def attribute(
         raise TypeError("attribute wants the tax that synctax.measure(job) returns")
     seen = windows(tax)
     reading = Reading(cache, options.tolerance_us)
-    rounds = Rounds(tax.matches, seen, reading, workers, on_progress)
+    rounds = Rounds(tax.matches, seen, reading, workers, on_progress, on_round)
     fence, known = _fences(tax, seen, rounds, options)
     asked = np.flatnonzero(fence >= 0)
     if not (tax.used[asked]).any():

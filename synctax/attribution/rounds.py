@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +19,13 @@ from synctax.errors import SynctaxError
 from synctax.trace.pool import map_files
 
 OnProgress = Callable[[str, int], None]
+OnRound = Callable[[str, Mapping[str, int]], None]
+
+T = TypeVar("T")
+OnBytes = Callable[[int], None]
+
+WALKING, COMPARING = "following paths", "comparing"
+"""What a round does, for `OnRound`."""
 
 
 @dataclass(slots=True)
@@ -32,7 +41,9 @@ class Rounds:
     workers : int or None
         Processes, as for `map_files`.
     on_progress : callable or None
-        Called with a path and bytes read.
+        Called with a path and its size when it is done with.
+    on_round : callable or None
+        Called before each round with what it does and the sizes of its files, in bytes.
     names : Names
         Of all ranks; grows.
     """
@@ -42,6 +53,7 @@ class Rounds:
     reading: Reading
     workers: int | None = None
     on_progress: OnProgress | None = None
+    on_round: OnRound | None = None
     names: Names = field(default_factory=lambda: Names({}))
     told: dict[int, RankPaths] = field(default_factory=dict)
 
@@ -58,12 +70,8 @@ class Rounds:
         todo: Mapping[str, Sequence[GroupTask]] = {
             path: by_rank[rank] for path, rank in by_path.items()
         }
-        answers = map_files(
-            partial(walk_rank, tasks=todo, reading=self.reading),
-            list(todo),
-            workers=self.workers,
-            on_progress=self.on_progress,
-        )
+        walk = partial(walk_rank, tasks=todo, reading=self.reading)
+        answers = self._round(WALKING, walk, list(todo))
         ranks: dict[int, RankPaths] = {}
         for path, answer in zip(todo, answers, strict=True):
             if isinstance(answer, SynctaxError):
@@ -91,12 +99,8 @@ class Rounds:
             one = query(self.found, self.seen, of_group, of_rank, keys)
             queries.setdefault(path, []).append(one)
             asked.setdefault(path, []).append(number)
-        answers = map_files(
-            partial(look_up_rank, queries=queries, reading=self.reading),
-            list(queries),
-            workers=self.workers,
-            on_progress=self.on_progress,
-        )
+        look_up = partial(look_up_rank, queries=queries, reading=self.reading)
+        answers = self._round(COMPARING, look_up, list(queries))
         result = Counterparts(
             np.zeros(key.size, np.bool_),
             np.full(key.size, ABSENT, np.int64),
@@ -112,3 +116,36 @@ class Rounds:
                 result.start_ns[rows] = told.start_ns[at]
                 result.end_ns[rows] = told.end_ns[at]
         return result
+
+    def _round(
+        self, what: str, function: Callable[[str, OnBytes], T], paths: Sequence[str]
+    ) -> "list[T | SynctaxError]":
+        """Run a function on files, and tell how far it is."""
+        sizes = {path: _size_bytes(path) for path in paths}
+        if self.on_round is not None:
+            self.on_round(what, sizes)
+        return map_files(
+            partial(_whole, function=function, sizes_bytes=sizes),
+            paths,
+            workers=self.workers,
+            on_progress=self.on_progress,
+        )
+
+
+def _whole(
+    path: str,
+    on_bytes: OnBytes,
+    *,
+    function: Callable[[str, OnBytes], T],
+    sizes_bytes: Mapping[str, int],
+) -> T:
+    # columns from a cache read no bytes, and graphs take longer than reading
+    answer = function(path, lambda _bytes: None)
+    on_bytes(sizes_bytes[path])
+    return answer
+
+
+def _size_bytes(path: str) -> int:
+    """Size of a file; 1 for what has none, such as a URL."""
+    file = Path(path)
+    return max(file.stat().st_size, 1) if file.is_file() else 1
