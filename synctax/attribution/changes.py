@@ -204,9 +204,7 @@ def _check(change: Change, text: str) -> None:
     if change.what != "tax" and change.group:
         raise ValueError(f"{text!r}: a group goes with tax=0 only")
     if change.what != "gpu" and named:
-        raise ValueError(
-            f"{text!r}: a class or a kernel is work on GPUs, not {change.what}"
-        )
+        raise ValueError(f"{text!r}: a class or a kernel is not among {change.what}")
     bare = named or change.rank is not None or change.what != "gpu"
     if not bare and "gpu" not in text:
         raise ValueError(f"{text!r} names nothing to change (examples: {EXAMPLES})")

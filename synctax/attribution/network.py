@@ -10,12 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I8, I32, I64
+from synctax.arrays import ABSENT, I8, I32, I64, NS_PER_US
 from synctax.graph.critical_path import deciding_edges
 from synctax.graph.model import EdgeKind, Graph, NodeKind
 
 TYPICAL_LAG_QUANTILE = 0.05
 """Of the lags of deciding edges: what an edge needs when nothing else holds its child."""
+
+LONG_IDLE_NS = 50 * NS_PER_US
+"""A stream that idles longer before a kernel waited for what no edge tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,11 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class RankPart:
-    """One graph's share of a network; arrays as there, numbers from 0."""
+    """One graph's share of a network; arrays as there, numbers from 0.
+
+    `idle_ns` (i,) int64 are the lags of more than `LONG_IDLE_NS` on the GPU: a replay keeps
+    them as they are.
+    """
 
     kind: I8
     lane: I32
@@ -74,6 +81,7 @@ class RankPart:
     child: I32
     offset_ns: I64
     hidden_ns: I64
+    idle_ns: I64
 
 
 def rank_part(
@@ -105,6 +113,8 @@ def rank_part(
         typical[kind] = np.quantile(lags, typical_lag_quantile, method="lower")
     lag = np.minimum(slack, typical[graph.kind])
     lag[chosen] = slack[chosen]
+    on_gpu = (nodes.kind == NodeKind.GPU) | (nodes.kind == NodeKind.COLLECTIVE)
+    idle = lag[chosen[on_gpu[graph.child[chosen]] & (graph.kind[chosen] != EdgeKind.ROOT)]]
     return RankPart(
         kind=nodes.kind,
         lane=nodes.lane,
@@ -114,6 +124,7 @@ def rank_part(
         child=graph.child,
         offset_ns=complete - nodes.start_ns[graph.parent],
         hidden_ns=slack - lag,
+        idle_ns=idle[idle > LONG_IDLE_NS],
     )
 
 

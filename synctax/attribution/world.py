@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import ABSENT, I32, I64, U64, Bool
-from synctax.attribution.keys import node_keys, text_hash
+from synctax.attribution.keys import NodeNames, text_hash
 from synctax.attribution.moments import Marks, marks
 from synctax.attribution.network import Network, RankPart, join, rank_part
 from synctax.attribution.replay import Barriers
@@ -16,6 +16,8 @@ from synctax.collectives.tax import Tax
 from synctax.graph.build import build_graph
 from synctax.graph.model import EdgeKind, Graph, NodeKind
 from synctax.trace.model import EventKind, Note, RankTrace
+
+NS_PER_MS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class World:
     launches : (n,) bool
         Slices of calls that launch work.
     key : (n,) uint64
-        Equal for counterparts on different ranks (`keys.node_keys`).
+        Equal for counterparts on different ranks (`keys.NodeNames`).
     strings : tuple of str
     node : (p,) int64
         Node of each participation of `tax.matches`, -1 where there is none.
@@ -132,6 +134,13 @@ def assemble(tax: Tax, traces: Iterable[RankTrace]) -> World:
     joint, notes = _joint(matches, node)
     if offsets[-1] != matches.table.rank.size:
         raise ValueError("the traces are not those that were measured")
+    idle = np.concatenate([one.part.idle_ns for one in seen])
+    if idle.size:
+        detail = (
+            "times that a GPU idled for a reason that is not in the traces, kept as they "
+            f"are: {idle.sum() / NS_PER_MS:,.1f} ms over all ranks"
+        )
+        notes.append(Note("replay_idle", idle.size, detail))
     return World(
         tax=tax,
         network=network,
@@ -152,7 +161,8 @@ def _see(rank: RankCollectives, trace: RankTrace, rows: I64, number: I64) -> _Se
     nodes = graph.nodes
     node = participations(rank, trace, graph)
     there = node[rows] >= 0
-    key = node_keys(trace, graph, nodes.event[node[rows][there]], number[there])
+    dividing = nodes.event[node[rows][there]]
+    key = NodeNames.of(trace, graph).keys(dividing, number[there])
     names = np.where(nodes.label >= 0, trace.events.name[nodes.label], ABSENT)
     used, code = np.unique(names, return_inverse=True)
     known = int(used.size > 0 and used[0] < 0)

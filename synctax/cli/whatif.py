@@ -158,8 +158,8 @@ def whatif(
 def _told(last: "LastMeasure", workspace: Path) -> str:
     """Say in one line what is replayed when nothing was named."""
     text = f"{', '.join(last.targets) or last.manifest}: measured last ({workspace})"
-    changed = len(last.changed_files)
-    return f"{text}; {changed} files changed since" if changed else text
+    changed, files = len(last.changed_files), len(last.files)
+    return f"{text}; {changed} of {files} files changed since" if changed else text
 
 
 def _traces(tax: "Tax", space: "Workspace | None") -> "Iterator[RankTrace]":

@@ -1,0 +1,256 @@
+"""What changes are worth: on made-up jobs whose other past is known, and on real traces."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import synctax
+from synctax.attribution.changes import Change, Replace, parse_change
+from synctax.attribution.whatif import ALL_TOGETHER, explore, whatif
+from synctax.attribution.whatif_tables import WHATIF, WHATIF_GROUPS, WHATIF_STEPS
+from synctax.attribution.world import assemble
+from synctax.errors import SynctaxError
+from synctax.graph.model import NodeKind
+from synctax.synth import Delay, SynthJob, write
+from synctax.trace.kineto import read_rank
+
+JOB = SynthJob(tp=2, fsdp=2, layers=2, steps=3)
+RANK, DELAY_US = 1, 8_000.0
+REAL = ["ddp4-mi300", "dlrm8-v100", "megatron-tp8-a100", "torchrec4-sleep-rank2"]
+
+
+def read(path, *, ranks=None):
+    tax = synctax.measure(synctax.load([path], workers=1, ranks=ranks))
+    return tax, [read_rank(rank.path) for rank in tax.matches.ranks]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Write a job once and return its world."""
+    known = {}
+
+    def made(job):
+        if repr(job) not in known:
+            folder = tmp_path_factory.mktemp("job")
+            write(job, folder)
+            known[repr(job)] = assemble(*read(folder))
+        return known[repr(job)]
+
+    return made
+
+
+def lengthened(with_delay, without):
+    """Replace the node of the delayed rank that is longer by what it lasts without."""
+
+    def durations(world):
+        part = slice(*world.network.base[RANK : RANK + 2])
+        keys, lasts = world.key[part].tolist(), world.network.duration_ns[part].tolist()
+        skip = np.isin(world.network.kind[part], [NodeKind.WAIT, NodeKind.COLLECTIVE])
+        return {key: (node, lasts[node]) for node, key in enumerate(keys) if not skip[node]}
+
+    before = durations(without)
+    longer = [
+        Replace(RANK, node, before[key][1])
+        for key, (node, lasts) in durations(with_delay).items()
+        if key in before and lasts - before[key][1] > DELAY_US * 900
+    ]
+    assert len(longer) == 1
+    return longer[0]
+
+
+PLACES = [*((side, "") for side in ("gpu", "op", "gap", "call")), ("gap", "tp:5")]
+
+
+@pytest.mark.parametrize(("side", "collective"), PLACES)
+@pytest.mark.parametrize("options", [{}, {"run_ahead_steps": 0, "jitter": 0.1}])
+def test_without_its_delay_a_job_takes_as_long_as_one_that_never_had_it(
+    made, side, collective, options
+):
+    job = replace(JOB, **options)
+    delay = Delay(RANK, 1, None if collective else 5, DELAY_US, side, collective)
+    late, good = made(replace(job, delays=(delay,))), made(job)
+    (told,) = explore(late, [lengthened(late, good)]).scenarios
+    late, good = explore(late, []).recorded, explore(good, []).recorded
+    assert late.mean_total_us > 1.05 * good.mean_total_us
+    assert told.outcome.mean_total_us == pytest.approx(good.mean_total_us, rel=0.001)
+    assert told.outcome.mean_step_us == pytest.approx(good.mean_step_us, rel=0.01)
+    # prefetches: what a late launch hid of their other dependencies is guessed
+    told, late, good = (one.tax_ns.sum() for one in (told.outcome, late, good))
+    assert abs(told - good) < (0.02 if side == "gpu" else 0.3) * abs(late - good)
+
+
+def test_a_delay_within_a_step_that_waits_for_its_gpu_moves_that_step_alone(made):
+    job = replace(JOB, run_ahead_steps=0)
+    delay = Delay(RANK, 1, 5, DELAY_US, "op")
+    late, good = made(replace(job, delays=(delay,))), made(job)
+    (told,) = explore(late, [lengthened(late, good)]).scenarios
+    recorded = explore(good, []).recorded
+    assert_array_equal(told.outcome.step, [0, 1, 2])
+    np.testing.assert_allclose(told.outcome.step_ns, recorded.step_ns, rtol=0.001)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_traces_replay_to_the_nanosecond(shared_traces, name):
+    found = whatif(*read(shared_traces / name), [Change("tax", 0.0)])
+    assert found.error_ns == 0
+    assert_array_equal(found.unchanged.total_ns, found.recorded.total_ns)
+    assert_array_equal(found.unchanged.step_ns, found.recorded.step_ns)
+    assert_array_equal(found.unchanged.tax_ns, found.recorded.tax_ns)
+    assert_array_equal(
+        found.recorded.tax_ns, found.tax.waits.longest_ns - found.tax.waits.shortest_ns
+    )
+    assert found.counted.sum() == found.tax.used.sum() > 0
+    (free,) = found.scenarios
+    assert (free.outcome.total_ns <= found.recorded.total_ns).all()
+    assert not free.outcome.tax_ns[found.counted].any()
+
+
+def test_the_sleep_of_one_rank_is_what_a_median_host_would_save(shared_traces):
+    found = whatif(
+        *read(shared_traces / "torchrec4-sleep-rank2"),
+        [Change("cpu"), Change("cpu", rank=2), Change("cpu", rank=0), Change("gpu")],
+    )
+    every, sleeper, other, gpu = (
+        one.outcome.mean_total_us for one in found.scenarios if one.text != ALL_TOGETHER
+    )
+    whole = found.recorded.mean_total_us
+    assert every < 0.6 * whole
+    assert sleeper < 0.6 * whole
+    assert other > 0.97 * whole
+    assert gpu == pytest.approx(whole, rel=0.01)
+
+
+def test_changes_are_tried_alone_and_together(made):
+    texts = ["class=gemm*0.5", "tax=0"]
+    found = explore(made(JOB), [parse_change(text) for text in texts])
+    assert [one.text for one in found.scenarios] == [*texts, ALL_TOGETHER]
+    gemm, tax, both = (one.outcome.total_ns for one in found.scenarios)
+    assert (both <= np.minimum(gemm, tax)).all()
+    assert (gemm < found.recorded.total_ns).all()
+
+
+def test_a_faster_transfer_shortens_collectives_of_all_their_ranks(made):
+    world = made(JOB)
+    found = explore(world, [parse_change("kernel=nccl*AllGather*0")])
+    slots = np.flatnonzero(world.joint & (world.tax.matches.op == synctax.Op.ALL_GATHER))
+    assert slots.size
+    assert found.scenarios[0].outcome.mean_total_us < found.recorded.mean_total_us
+    scatter = np.flatnonzero(world.tax.matches.op == synctax.Op.REDUCE_SCATTER)
+    assert (found.scenarios[0].outcome.tax_ns[scatter] > 0).any()
+
+
+def test_only_one_groups_ranks_stop_waiting(made):
+    world = made(JOB)
+    found = explore(world, [parse_change("group=tp,tax=0"), parse_change("tax=0")])
+    groups = found.per_group()
+    tp_only = groups[groups["change"] == "group=tp,tax=0"].set_index("group")
+    assert (tp_only.loc[["tp"], "tax_changed_us_sum"] == 0).all()
+    assert (tp_only.loc[["fsdp"], "tax_changed_us_sum"] > 0).any()
+    tp, every, _ = (one.outcome.mean_total_us for one in found.scenarios)
+    assert every <= tp <= found.recorded.mean_total_us
+
+
+def test_all_ranks_at_the_median_hardly_wait(made):
+    world = made(replace(JOB, jitter=0.1))
+    found = explore(world, [parse_change("gpu:median"), parse_change("cpu:median")])
+    both = found.scenarios[-1].outcome.tax_ns[found.counted].sum()
+    assert both < 0.2 * found.recorded.tax_ns[found.counted].sum()
+
+
+def test_launching_calls_and_gaps_are_part_of_the_host(made):
+    world = made(JOB)
+    changes = [Change(what, 0.0) for what in ("launches", "gaps", "cpu")]
+    launches, gaps, cpu = explore(world, changes).scenarios[:3]
+    assert 0 < launches.nodes < cpu.nodes
+    assert 0 < gaps.nodes < cpu.nodes
+    assert launches.nodes + gaps.nodes < cpu.nodes
+
+
+def test_tables_have_their_columns_and_agree_with_each_other(made):
+    found = explore(made(JOB), [parse_change("rank=2*0.5"), parse_change("tax=0")])
+    frames = found.to_frame(), found.per_group(), found.per_step()
+    for frame, table in zip(frames, (WHATIF, WHATIF_GROUPS, WHATIF_STEPS), strict=True):
+        assert tuple(frame) == table.names
+    changes, groups, steps = frames
+    assert len(changes) == 3
+    assert len(steps) == 3 * JOB.steps
+    by_change = groups.groupby("change", sort=False)["tax_changed_us_sum"].sum()
+    np.testing.assert_allclose(by_change, changes["tax_changed_us_sum"])
+    mean = steps.groupby("change", sort=False)["step_changed_us"].mean()
+    np.testing.assert_allclose(mean, changes["step_changed_us"])
+    assert "3 scenarios" in repr(found)
+    assert "rank=2*0.5" in found._repr_html_()
+
+
+def test_traces_without_steps_are_one_window(tmp_path):
+    write(replace(JOB, steps=1), tmp_path)
+    for path in tmp_path.rglob("*.json"):
+        path.write_text(path.read_text().replace("ProfilerStep#", "some range "))
+    found = whatif(*read(tmp_path), [Change("gpu", 0.5)])
+    assert found.recorded.step.tolist() == [-1]
+    assert found.recorded.step_ns[0] == found.recorded.total_ns.mean()
+    assert found.to_frame()["steps"].isna().all()
+    assert found.per_step()["step"].isna().all()
+
+
+def test_what_no_barrier_can_be_is_counted(tmp_path):
+    write(replace(JOB, broadcast=True, lost_tail={3: 2}), tmp_path)
+    found = whatif(*read(tmp_path), [Change("gaps", 0.0)])
+    assert {"replay_invalid", "replay_partial"} <= {note.reason for note in found.notes}
+    assert found.error_ns == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("class=gem*0.5", "no kernel of class gem; there are .*gemm"),
+        ("kernel=no_such*0.5", "no GPU work has 'no_such' in its name"),
+        ("rank=99:median", "no rank 99; there are 0, 1"),
+        ("group=pp,tax=0", "no group pp; there are fsdp, tp"),
+        ("kernel=nccl:median", "durations of collectives are waits"),
+        ("class=communication:median", "durations of collectives are waits"),
+    ],
+)
+def test_what_is_not_there_is_named(made, text, says):
+    with pytest.raises(SynctaxError, match=says):
+        explore(made(JOB), [parse_change(text)])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (Replace(99, 1, 0), "no such rank"),
+        (Replace(0, 10**9, 0), "its nodes are 1 to"),
+        (Replace(0, 1, -1), "0 or more"),
+        (Replace(0, 1, 0, "w"), "rank 0 node 1 of window w"),
+    ],
+)
+def test_a_replacement_names_a_node_that_is_there(made, change, says):
+    with pytest.raises(ValueError, match=says):
+        explore(made(JOB), [change])
+
+
+def test_a_replacement_may_make_a_node_longer(made):
+    world = made(JOB)
+    first = int(np.flatnonzero(world.network.kind == NodeKind.GPU)[0])
+    duration_ns = int(world.network.duration_ns[first]) + 5_000_000
+    (told,) = explore(world, [Replace(0, first, duration_ns)]).scenarios
+    assert told.nodes == 1
+    before = explore(world, []).recorded.total_ns
+    assert (told.outcome.total_ns - before > 1_000_000).all()
+
+
+def test_a_lone_group_without_a_name_answers_to_any(tmp_path):
+    bare = {"metadata": "none", "distributed_info": False}
+    write(SynthJob(tp=2, fsdp=1, layers=1, **bare), tmp_path)
+    found = whatif(*read(tmp_path), [parse_change("group=tp,tax=0")])
+    assert not found.scenarios[0].outcome.tax_ns[found.counted].any()
+
+
+def test_traces_and_ranks_must_be_as_many(tmp_path):
+    write(SynthJob(tp=2, fsdp=1, layers=1, steps=1), tmp_path)
+    tax, traces = read(tmp_path)
+    with pytest.raises(ValueError, match="zip"):
+        whatif(tax, traces[:1], [])
