@@ -85,7 +85,8 @@ def judge(
         results, before = carried.trace_back(
             tax, rounds, (results, blamed, fast), usual, least_share=LEAST_SHARE
         )
-    results = _without_culprit(results)
+    least = LEAST_SHARE if options.method == "path" else 0.0
+    results = _without_culprit(results, least)
     results = _unknown(results, slow, fast)
     return Judged(origins(results, tax), before, fast, twins, compared)
 
@@ -180,10 +181,14 @@ def _named(
     )
 
 
-def _without_culprit(results: Results) -> Results:
-    """Name no culprit where the largest variation explains less than half of the tax."""
-    enough = (results.culprit >= 0) & (results.culprit_ns > 0)
-    enough &= results.culprit_ns >= LEAST_SHARE * results.tax_ns
+def _without_culprit(results: Results, least_share: float) -> Results:
+    """Name no culprit where the largest variation explains too little of the tax.
+
+    Heuristics (a least share of 0) always name one, whatever it explains.
+    """
+    enough = results.culprit >= 0
+    enough &= (results.culprit_ns > 0) | (least_share == 0)
+    enough &= results.culprit_ns >= least_share * results.tax_ns
     mostly_carried = results.carried_ns >= LEAST_SHARE * results.tax_ns
     mostly_waited = results.propagated_ns >= LEAST_SHARE * results.tax_ns
     instead = np.where(mostly_carried, culprits.CARRIED, culprits.DIFFUSE)
