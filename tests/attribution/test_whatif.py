@@ -254,3 +254,43 @@ def test_traces_and_ranks_must_be_as_many(tmp_path):
     tax, traces = read(tmp_path)
     with pytest.raises(ValueError, match="zip"):
         whatif(tax, traces[:1], [])
+
+
+def test_a_collective_that_is_not_in_the_graph_keeps_its_durations(made, tmp_path):
+    write(SynthJob(tp=2, fsdp=1, layers=1, steps=1), tmp_path)
+    tax, (first, other) = read(tmp_path)
+    row = int(tax.matches.row[-1] - np.searchsorted(tax.matches.table.rank, 1))
+    changed = other.events.duration_ns.copy()
+    rank = tax.matches.ranks[1]
+    changed[other.events.start_ns == rank.start_ns[row]] += 1
+    altered = replace(other, events=replace(other.events, duration_ns=changed))
+    world = assemble(tax, [first, altered])
+    assert world.joint.sum() == len(tax.matches) - 1
+    assert "replay_no_node" in {note.reason for note in world.notes}
+
+
+def test_collectives_in_a_circle_are_counted(made):
+    world = made(JOB)
+    matches = world.tax.matches
+    # on rank 0 two collectives of one group change places
+    group = np.flatnonzero(matches.group == matches.group[-1])[-3:-1]
+    one, other = matches.first[group]
+    node = world.node.copy()
+    node[[one, other]] = node[[other, one]]
+    found = explore(replace(world, node=node), [])
+    assert found.error_ns == 0
+    (note,) = (note for note in found.notes if note.reason == "replay_circular")
+    assert note.count >= 1
+
+
+def test_a_step_that_ends_after_its_last_node_keeps_its_distance_to_it(tmp_path):
+    write(SynthJob(tp=2, fsdp=1, layers=1, steps=2, run_ahead_steps=0), tmp_path)
+    tax, traces = read(tmp_path)
+    world = assemble(tax, traces)
+    late = replace(world.marks, end_ns=world.marks.end_ns + 10**9)
+    last = np.flatnonzero(late.number == 1)
+    found = explore(replace(world, marks=late), [Change("cpu", 0.0)])
+    assert found.unchanged.step_ns.tolist() == found.recorded.step_ns.tolist()
+    assert found.scenarios[0].outcome.step_ns[1] > 10**9
+    assert found.scenarios[0].outcome.step_ns[1] < found.recorded.step_ns[1]
+    assert last.size == 2

@@ -63,6 +63,14 @@ def test_the_table_says_what_a_change_is_worth(ask, traces):
     assert "nodes are as recorded" in result.stdout
 
 
+def test_where_nobody_waits_nothing_is_said_of_the_tax(ask, tmp_path):
+    quiet = SynthJob(tp=2, fsdp=1, layers=1, steps=1, jitter_law="none")
+    write(quiet, tmp_path / "quiet")
+    result = ask(tmp_path / "quiet", "--change", "gaps*0.5")
+    assert result.exit_code == 0, result.output
+    assert "the tax" not in result.stdout
+
+
 def test_longer_kernels_make_steps_longer(ask, traces):
     result = ask(traces, "--change", "class=gemm*3")
     assert "class=gemm*3: step time rises by" in result.stdout
