@@ -1,5 +1,6 @@
 """What items, threads and collectives are called in tables and stories."""
 
+import re
 from typing import TYPE_CHECKING
 
 from synctax.attribution.model import Items
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
 
 WHY = {Why.SLOWER: "slower", Why.ALONE: "no counterpart", Why.CARRIED: "carried"}
 """How an item owes the wait, in words."""
+
+NAME_WIDTH = 60
+"""People are shown so many characters of a name."""
+
+_CLONE = re.compile(r" \[clone [^]]*\]$")
+_WRAPPED = re.compile(r"cutlass::Kernel2?<(\w+)>")
 
 _ON_GPU = (NodeKind.GPU, NodeKind.COLLECTIVE)
 _THREAD, _STREAM = "thread ", "stream "
@@ -84,3 +91,37 @@ def culprit_thread(found: "Attribution", number: int) -> str | None:
         return None
     lanes = found.lanes[int(found.slow.rank[number])]
     return thread_text(lanes, culprit_items(found, number), row)
+
+
+def short_name(text: str, *, width: int = NAME_WIDTH) -> str:
+    """Shorten the name of a kernel for people: without its parameters, cut to a width.
+
+    Parameters
+    ----------
+    text : str
+    width : int
+        Characters.
+
+    Examples
+    --------
+    >>> short_name("void cutlass::Kernel2<cutlass_80_gemm>(cutlass_80_gemm::Params)")
+    'cutlass_80_gemm'
+    >>> short_name("void add<float, (Op)3>(float*)"), short_name("aten::mm", width=5)
+    ('add<float, (Op)3>', 'aten…')
+    """
+    name = _without_parameters(text.removeprefix("void "))
+    wrapped = _WRAPPED.fullmatch(name)
+    name = wrapped[1] if wrapped else name
+    return name if len(name) <= width else f"{name[: width - 1]}…"
+
+
+def _without_parameters(name: str) -> str:
+    """Cut off the parameters at the end of a C++ name, if there are any."""
+    bare = _CLONE.sub("", name)
+    depth = 0
+    for at in range(len(bare) - 1, -1, -1):
+        depth += (bare[at] == ")") - (bare[at] == "(")
+        if depth <= 0:
+            break
+    called = bool(bare) and bare[-1] == ")" and depth == 0 and at > 0
+    return bare[:at] if called and bare[at - 1] not in " :" else name

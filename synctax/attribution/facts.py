@@ -1,0 +1,279 @@
+"""The numbers behind a verdict: what an attribution says of one role, or of all."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synctax.arrays import I32, I64, NS_PER_US
+from synctax.attribution.culprits import CLASSES
+from synctax.attribution.equation import Fit
+from synctax.attribution.labels import culprit_text
+from synctax.attribution.results import Known
+from synctax.attribution.summary import Part, class_names, members, parts, status_of
+from synctax.collectives.model import Op
+from synctax.collectives.summary import ranks_text
+
+if TYPE_CHECKING:
+    from synctax.attribution.attribute import Attribution
+
+OUTLIER_LEAST_US = 100.0
+OUTLIER_SHARE = 0.1
+"""A residual is an outlier beyond both: this long, and this share of the tax."""
+
+EXPLAINS_SHARE = 0.5
+"""A kind of idle time explains an outlier if it is at least this share of the residual."""
+
+LATENCIES = ("launch", "queue", "cross")
+"""Kinds of idle time that equation 2 leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlier:
+    """A collective that equation 2 does not explain.
+
+    `why` is the kind of idle time that does (`launch`, `queue`, `cross`), or `other`;
+    `rank` is the global rank that was idle.
+    """
+
+    group: str
+    group_ranks: str
+    op: str
+    index: int
+    residual_us: float
+    why: str
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """A culprit that comes again: its name, class and rank, how often, how much."""
+
+    text: str
+    kind: str
+    rank: int
+    count: int
+    share_of_tax: float
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an attribution says of one role; `group` is empty for all of them.
+
+    Parameters
+    ----------
+    asked, told, waited : int
+        Collectives whose tax counts; of these, those that were attributed; and of these,
+        those in which somebody waited.
+    left_out : tuple of (str, int)
+        Why some were not attributed, and how many.
+    n_ranks : int
+        Ranks of all its groups.
+    tax_us : float
+        Sum over those attributed; all shares are of this, but `gpu_only_share`, which is
+        of their number, and `overlapped_share`, of the waits of all ranks.
+    gpu_only_tax_us : (float, float) or None
+        Least and largest tax of collectives whose straggler's path is GPU only.
+    classes, last, origins : tuple of (name, share of tax)
+        Classes of culprits, stragglers, and ranks where the cause lies; largest first.
+    worst : Culprit or None
+        With the most variation.
+    passed_on_by : tuple of str
+        Roles in which a wait began that a culprit passed on; most tax first.
+    latency_us : mapping of kind to float
+        Idle time on the slowest ranks' paths less that on the fastest ranks'.
+    compared, equal_work, equal_geometry : int
+        Blocks of both ranks that were compared; that are equal kernel for kernel; also in
+        launch geometry.
+    """
+
+    group: str
+    asked: int
+    told: int
+    waited: int
+    left_out: tuple[tuple[str, int], ...]
+    n_ranks: int
+    tax_us: float
+    fit: Fit
+    gpu_only_share: float
+    gpu_only_tax_us: tuple[float, float] | None
+    cpu_share_of_tax: float | None
+    carried_share: float | None
+    propagated_share: float | None
+    diffuse_share: float | None
+    overlapped_share: float | None
+    classes: tuple[tuple[str, float], ...]
+    last: tuple[tuple[int, float], ...]
+    origins: tuple[tuple[int, float], ...]
+    worst: Culprit | None
+    passed_on_by: tuple[str, ...]
+    latency_us: dict[str, float]
+    compared: int
+    equal_work: int
+    equal_geometry: int
+    outliers: tuple[Outlier, ...]
+
+
+def facts(found: "Attribution") -> tuple[Facts, ...]:
+    """Collect the numbers of each role, most tax first."""
+    return tuple(_facts(found, part) for part in parts(found))
+
+
+def overall(found: "Attribution") -> Facts:
+    """Collect the numbers of all roles together."""
+    return _facts(found, Part("", None, np.flatnonzero(found.used)))
+
+
+def _facts(found: "Attribution", part: Part) -> Facts:
+    results, rows = found.results, part.rows
+    tax = results.tax_ns[rows]
+    whole = int(tax.sum())
+
+    def of_tax(values: I64) -> float | None:
+        return int(values.sum()) / whole if whole else None
+
+    gpu_only = results.host_ns[rows] == 0
+    gpu_tax = tax[gpu_only & (tax > 0)] / NS_PER_US
+    names = np.array(class_names(found, rows), object)
+    slots = _asked(found, part)
+    return Facts(
+        group=part.role,
+        asked=slots.size,
+        told=rows.size,
+        waited=int((tax > 0).sum()),
+        left_out=_left_out(found, slots),
+        n_ranks=len({found.tax.matches.ranks[p].rank for p in members(found, part)}),
+        tax_us=whole / NS_PER_US,
+        fit=found.fit(rows),
+        gpu_only_share=float(gpu_only.mean()),
+        gpu_only_tax_us=(float(gpu_tax.min()), float(gpu_tax.max()))
+        if gpu_tax.size
+        else None,
+        cpu_share_of_tax=of_tax(tax[~gpu_only]),
+        carried_share=of_tax(results.carried_ns[rows]),
+        propagated_share=of_tax(np.clip(results.propagated_ns[rows], 0, tax)),
+        diffuse_share=of_tax(tax[results.culprit[rows] < 0]),
+        overlapped_share=_overlapped(found, results.slot[rows]),
+        classes=_shares(names.tolist(), tax),
+        last=_shares(_global(found, found.slow.rank[rows]), tax),
+        origins=_shares(_global(found, results.origin_rank[rows]), tax),
+        worst=_worst(found, rows, whole),
+        passed_on_by=_passed_on_by(found, rows),
+        latency_us={
+            kind: float(getattr(results, f"{kind}_ns")[rows].sum()) / NS_PER_US
+            for kind in LATENCIES
+        },
+        compared=rows.size,
+        equal_work=int(results.equal_work[rows].sum()),
+        equal_geometry=int(results.equal_geometry[rows].sum()),
+        outliers=_outliers(found, rows),
+    )
+
+
+def _asked(found: "Attribution", part: Part) -> I64:
+    """Slots of a part whose tax counts."""
+    matches = found.tax.matches
+    mine = [not part.role or group.role == part.role for group in matches.groups]
+    return np.flatnonzero(found.tax.used & np.array(mine, np.bool_)[matches.group])
+
+
+def _left_out(found: "Attribution", slots: I64) -> tuple[tuple[str, int], ...]:
+    counts: dict[str, int] = {}
+    for slot in slots[found.known[slots] != Known.OK].tolist():
+        status, _ = status_of(found, slot)
+        counts[status] = counts.get(status, 0) + 1
+    return tuple(counts.items())
+
+
+def _global(found: "Attribution", position: I32 | I64) -> list[int]:
+    ranks = found.tax.matches.ranks
+    return [ranks[p].rank if p >= 0 else -1 for p in position.tolist()]
+
+
+def _shares(names: list[Any], tax: I64) -> tuple[tuple[Any, float], ...]:
+    """Add up tax by name, as shares, largest first; names without tax are left out."""
+    sums: dict[Any, int] = {}
+    for name, own in zip(names, tax.tolist(), strict=True):
+        sums[name] = sums.get(name, 0) + own
+    whole = sum(sums.values())
+    order = sorted(sums.items(), key=lambda pair: -pair[1])
+    return tuple((name, own / whole) for name, own in order if own > 0 and name != -1)
+
+
+def _overlapped(found: "Attribution", slots: I64) -> float | None:
+    """Share of the waits of all ranks during which their GPU computed something."""
+    tax = found.tax
+    mine = np.zeros(len(tax.matches), np.bool_)
+    mine[slots] = True
+    rows = np.repeat(mine, np.diff(tax.matches.first))
+    whole = int(tax.waits.wait_ns[rows].sum())
+    return 1 - int(tax.exposed_ns[rows].sum()) / whole if whole else None
+
+
+def _worst(found: "Attribution", rows: I64, whole: int) -> Culprit | None:
+    """The culprit, by name and rank, with the most variation."""
+    results, ranks = found.results, found.tax.matches.ranks
+    tally: dict[tuple[str, str, int], tuple[int, int]] = {}
+    for number in rows[results.culprit[rows] >= 0].tolist():
+        if results.comm_slot[number] >= 0:
+            continue
+        kind = CLASSES[results.culprit_class[number]]
+        rank = ranks[found.slow.rank[number]].rank
+        key = (str(culprit_text(found, number)), kind, rank)
+        total, count = tally.get(key, (0, 0))
+        tally[key] = (total + int(results.culprit_ns[number]), count + 1)
+    if not tally:
+        return None
+    key, (total, count) = max(tally.items(), key=lambda pair: pair[1][0])
+    return Culprit(*key, count, total / whole)
+
+
+def _passed_on_by(found: "Attribution", rows: I64) -> tuple[str, ...]:
+    matches, results = found.tax.matches, found.results
+    mine = rows[results.comm_slot[rows] >= 0]
+    group = matches.group[results.slot[np.maximum(results.origin[mine], 0)]]
+    roles = [
+        matches.groups[own if origin >= 0 else matches.group[slot]].role
+        for own, origin, slot in zip(
+            group.tolist(),
+            results.origin[mine].tolist(),
+            results.comm_slot[mine].tolist(),
+            strict=True,
+        )
+    ]
+    return tuple(name for name, _ in _shares(roles, results.tax_ns[mine]))
+
+
+def _outliers(found: "Attribution", rows: I64) -> tuple[Outlier, ...]:
+    """Collectives whose residual is large, largest first."""
+    results, matches = found.results, found.tax.matches
+    tax = results.tax_ns[rows] / NS_PER_US
+    residual = tax - results.path_variation_ns[rows] / NS_PER_US
+    far = np.abs(residual) > np.maximum(OUTLIER_LEAST_US, OUTLIER_SHARE * tax)
+    outliers = []
+    for at in np.flatnonzero(far)[np.argsort(-np.abs(residual[far]), kind="stable")]:
+        number, slot = int(rows[at]), int(results.slot[rows[at]])
+        side = found.slow if residual[at] > 0 else found.fast
+        group = matches.groups[matches.group[slot]]
+        outliers.append(
+            Outlier(
+                group=group.role,
+                group_ranks=ranks_text(group.ranks),
+                op=Op(int(matches.op[slot])).label,
+                index=int(matches.index[slot]),
+                residual_us=float(residual[at]),
+                why=_why(found, number, float(residual[at])),
+                rank=matches.ranks[side.rank[number]].rank,
+            )
+        )
+    return tuple(outliers)
+
+
+def _why(found: "Attribution", number: int, residual_us: float) -> str:
+    """The kind of idle time that explains a residual, or `other`."""
+    idle = {
+        kind: float(getattr(found.results, f"{kind}_ns")[number]) / NS_PER_US / residual_us
+        for kind in LATENCIES
+    }
+    kind = max(idle, key=lambda name: idle[name])
+    return kind if idle[kind] >= EXPLAINS_SHARE else "other"

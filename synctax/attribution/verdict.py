@@ -1,0 +1,333 @@
+"""What an attribution comes to, in sentences that say no more than the numbers do."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from synctax.attribution.equation import MIN_POINTS
+from synctax.attribution.facts import Culprit, Facts, Outlier
+from synctax.attribution.labels import short_name
+
+HOLDS_R2 = 0.95
+HOLDS_SLOPE = 0.05
+"""Equation 2 holds if R² is at least the first, and the slope at most so far from 1."""
+
+PLACEBO_MARGIN = 0.05
+"""Where random paths come so close to the R² of the critical paths, it proves nothing."""
+
+MOST = 0.5
+"""Share of the tax from which on something is the verdict, not a side remark."""
+
+NOTEWORTHY = 0.1
+"""Share of the tax below which something is not mentioned."""
+
+STANDS_OUT = 2.0
+"""A rank is named if its share of the tax is this many times its fair share."""
+
+NAMED = 3
+"""So many ranks, classes or outliers are named."""
+
+_CLASS_TEXT = {
+    "gemm": "GEMM kernels",
+    "attention": "attention kernels",
+    "norm": "normalisation kernels",
+    "elementwise": "elementwise kernels",
+    "reduction": "reduction kernels",
+    "copy": "copies",
+    "other": "other kernels",
+    "communication": "waits for other groups",
+    "cpu_launch": "launching calls",
+    "cpu_op": "CPU operators",
+    "python_gap": "unlogged host time (Python)",
+    "host_stall": "host stalls",
+}
+
+_IDLE_TEXT = {
+    "launch": "launch latency on rank {rank} (its kernels started late after their launch)",
+    "queue": "stream queueing on rank {rank} (its kernels were launched but the GPU was "
+    "busy)",
+    "cross": "latency between streams on rank {rank}",
+    "other": "time on rank {rank} that is neither on its path nor launch, queueing or "
+    "cross-stream latency",
+}
+
+
+def verdict(facts: Facts) -> tuple[str, ...]:
+    """Say what was found about one role; the sentences that apply, most telling first.
+
+    Parameters
+    ----------
+    facts : Facts
+
+    Returns
+    -------
+    tuple of str
+        Without a full stop, each below 200 characters but for names.
+    """
+    told = (sentence(facts) for sentence in _SENTENCES)
+    return tuple(text for text in told if text)
+
+
+def _who_and_what(facts: Facts) -> str:
+    if not facts.waited:
+        return f"nobody waited in any of {facts.told} collectives"
+    named = [
+        f"{_CLASS_TEXT[name]} ({_percent(share)} of the tax)"
+        for name, share in facts.classes
+        if name in _CLASS_TEXT and share >= NOTEWORTHY
+    ]
+    what = f"culprits are {_listed(named[:NAMED])}" if named else "no culprit can be named"
+    return f"{what}; {_who(facts.last, facts.n_ranks, 'last for')}"
+
+
+def _who(ranks: Sequence[tuple[int, float]], n_ranks: int, words: str) -> str:
+    """Name the ranks that hold far more than their fair share of the tax."""
+    limit = min(STANDS_OUT / max(n_ranks, 1), 0.75)
+    standing = [(rank, share) for rank, share in ranks if share >= limit][:NAMED]
+    if not standing:
+        rank, share = ranks[0]
+        return f"no rank stands out (rank {rank} was {words} {_percent(share)} of it)"
+    total = sum(share for _, share in standing)
+    one = len(standing) == 1
+    ranks_named = _listed([str(rank) for rank, _ in standing])
+    was = "rank {} was" if one else "ranks {} were"
+    return f"{was.format(ranks_named)} {words} {_percent(total)} of it"
+
+
+def _worst(facts: Facts) -> str:
+    worst = facts.worst
+    if worst is None or worst.share_of_tax < NOTEWORTHY:
+        return ""
+    return (
+        f"most of all {_times(worst)}{short_name(worst.text)} on rank {worst.rank}: "
+        f"{_percent(worst.share_of_tax)} of the tax"
+    )
+
+
+def _times(worst: Culprit) -> str:
+    return f"{worst.count} × " if worst.count > 1 else ""
+
+
+def _host(facts: Facts) -> str:
+    cpu = facts.cpu_share_of_tax
+    if cpu is None:
+        return ""
+    if facts.gpu_only_share == 1:
+        return "all paths of stragglers are GPU only"
+    if cpu < MOST:
+        return (
+            f"{_percent(facts.gpu_only_share)} of the paths of stragglers are GPU only; "
+            f"paths through the CPU hold {_percent(cpu)} of the tax"
+        )
+    text = f"host-bound: paths through the CPU hold {_percent(cpu)} of the tax"
+    if facts.gpu_only_tax_us is None:
+        return f"{text}; no path is GPU only"
+    low, high = facts.gpu_only_tax_us
+    return f"{text}; GPU-only paths ({_percent(facts.gpu_only_share)}) {_range(low, high)}"
+
+
+def _carried(facts: Facts) -> str:
+    share = facts.carried_share
+    if share is None or share < NOTEWORTHY:
+        return ""
+    ranks = [rank for rank, own in facts.last if own >= STANDS_OUT / max(facts.n_ranks, 1)]
+    who = "stragglers were"
+    if ranks:
+        named = _listed([str(rank) for rank in ranks[:NAMED]])
+        who = f"rank {named} was" if len(ranks) == 1 else f"ranks {named} were"
+    where = dict(facts.classes).get("carried", 0.0)
+    tail = "; no single item made them late" if where >= MOST else ""
+    return (
+        f"carried: {who} late already when the windows opened ({_percent(share)} of the "
+        f"tax){tail}"
+    )
+
+
+def _passed_on(facts: Facts) -> str:
+    share = facts.propagated_share
+    if share is None or share < NOTEWORTHY:
+        return ""
+    by = f" in {_listed(list(facts.passed_on_by[:NAMED]))}" if facts.passed_on_by else ""
+    began = _who(facts.origins, facts.n_ranks, "the origin of")
+    return (
+        f"passed on: {_percent(share)} of the tax is waiting for other groups; it began"
+        f"{by}, {began}"
+    )
+
+
+def _diffuse(facts: Facts) -> str:
+    share = dict(facts.classes).get("diffuse", 0.0)
+    if share < NOTEWORTHY:
+        return ""
+    return f"diffuse: for {_percent(share)} of the tax no single item explains half"
+
+
+def _overlapped(facts: Facts) -> str:
+    share = facts.overlapped_share
+    if share is None or share < NOTEWORTHY:
+        return ""
+    return f"{_percent(share)} of the wait is hidden behind other work of the same GPU"
+
+
+def _equation(facts: Facts) -> str:
+    fit = facts.fit
+    if fit.n < MIN_POINTS:
+        return (
+            f"equation 2 cannot be checked: {_count(fit.n, 'collective')}, at least "
+            f"{MIN_POINTS} are needed"
+        )
+    if fit.r2 != fit.r2:
+        return "equation 2 cannot be checked: all taxes or all paths are equal"
+    numbers = f"slope {fit.slope:.3f}, R² {fit.r2:.3f}{_placebo(facts)}"
+    outliers = _outliers(facts.outliers)
+    if abs(fit.slope - 1) > HOLDS_SLOPE or fit.r2 < HOLDS_R2:
+        return f"equation 2 does not hold ({numbers}){outliers}"
+    if fit.placebo_r2 >= fit.r2 - PLACEBO_MARGIN:
+        return f"equation 2 proves nothing here: random paths fit as well ({numbers})"
+    return f"equation 2 holds ({numbers}){outliers}"
+
+
+def _placebo(facts: Facts) -> str:
+    placebo = facts.fit.placebo_r2
+    return "" if placebo != placebo else f", random paths {placebo:.2f}"
+
+
+def _outliers(outliers: Sequence[Outlier]) -> str:
+    """List the outliers, and say what explains the largest."""
+    if not outliers:
+        return ""
+    listed = ", ".join(f"#{one.index}" for one in outliers[:NAMED])
+    more = f" and {len(outliers) - NAMED} more" if len(outliers) > NAMED else ""
+    worst = outliers[0]
+    idle = _IDLE_TEXT[worst.why].format(rank=worst.rank)
+    what = "outlier" if len(outliers) == 1 else "outliers"
+    return f"; {what} {listed}{more}: {_time(abs(worst.residual_us))} of {idle}"
+
+
+def _work(facts: Facts) -> str:
+    other = facts.compared - facts.equal_work
+    if other:
+        return (
+            f"ranks launched different kernels before {other} of "
+            f"{_count(facts.compared, 'collective')}: there variation is work, not noise"
+        )
+    shapes = facts.compared - facts.equal_geometry
+    if shapes:
+        return (
+            f"ranks launched the same kernels in other shapes before {shapes} of "
+            f"{_count(facts.compared, 'collective')}: there variation may be work"
+        )
+    return ""
+
+
+def _left_out(facts: Facts) -> str:
+    missing = facts.asked - facts.told
+    if not missing:
+        return ""
+    why = ", ".join(f"{count} {reason}" for reason, count in facts.left_out)
+    return f"{missing} of {_count(facts.asked, 'collective')} not attributed: {why}"
+
+
+_SENTENCES: tuple[Callable[[Facts], str], ...] = (
+    _who_and_what,
+    _worst,
+    _host,
+    _carried,
+    _passed_on,
+    _diffuse,
+    _overlapped,
+    _work,
+    _equation,
+    _left_out,
+)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Join names in words.
+
+    Examples
+    --------
+    >>> _listed(["0"]), _listed(["0", "6"]), _listed(["0", "3", "6"])
+    ('0', '0 and 6', '0, 3 and 6')
+    """
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _percent(share: float) -> str:
+    """Write a share; what is nearly all is not called all.
+
+    Examples
+    --------
+    >>> _percent(0.997), _percent(1.0), _percent(0.42), _percent(0.002), _percent(0.9999)
+    ('99.7 %', '100 %', '42 %', '0.2 %', '> 99.9 %')
+    """
+    value = 100 * share
+    if 99.95 <= value < 100:
+        return "> 99.9 %"
+    near = 0 < value < 9.95 or 99 <= value < 100
+    return f"{value:.1f} %" if near else f"{value:.0f} %"
+
+
+def _range(low_us: float, high_us: float) -> str:
+    if low_us == high_us:
+        return f"have a tax of {_time(low_us)}"
+    return f"have a tax of {_time(low_us)} to {_time(high_us)}"
+
+
+def _time(value_us: float) -> str:
+    """Write a time in µs, ms or s with three digits.
+
+    Examples
+    --------
+    >>> _time(16.04), _time(5_420), _time(1_004_604)
+    ('16 µs', '5.42 ms', '1 s')
+    """
+    for factor, unit in ((1e6, "s"), (1e3, "ms")):
+        if value_us >= 0.9995 * factor:
+            return f"{value_us / factor:.3g} {unit}"
+    return f"{value_us:.3g} µs"
+
+
+def envelope(facts: Facts) -> dict[str, Any]:
+    """Collect what the JSON of one role, or of all, holds beside its rows."""
+    fit = facts.fit
+    return {
+        "slope": fit.slope,
+        "r2": fit.r2,
+        "placebo_r2": fit.placebo_r2,
+        "residual_us": fit.residual_us,
+        "collectives": fit.n,
+        "gpu_only_share": facts.gpu_only_share,
+        "intercept_us": fit.intercept_us,
+        "residual_max_us": fit.residual_max_us,
+        "tax_us": facts.tax_us,
+        "cpu_share_of_tax": facts.cpu_share_of_tax,
+        "carried_share": facts.carried_share,
+        "propagated_share": facts.propagated_share,
+        "diffuse_share": facts.diffuse_share,
+        "overlapped_share": facts.overlapped_share,
+        "gaps": {f"{kind}_us": own for kind, own in facts.latency_us.items()},
+        "equal_work": {
+            "compared": facts.compared,
+            "equal": facts.equal_work,
+            "equal_geometry": facts.equal_geometry,
+        },
+        "not_attributed": dict(facts.left_out),
+        "outliers": [
+            {
+                "group": one.group,
+                "group_ranks": one.group_ranks,
+                "op": one.op,
+                "index": one.index,
+                "residual_us": one.residual_us,
+                "why": one.why,
+                "rank": one.rank,
+            }
+            for one in facts.outliers
+        ],
+    }
