@@ -145,7 +145,7 @@ def _facts(found: "Attribution", part: Part) -> Facts:
         n_ranks=len({found.tax.matches.ranks[p].rank for p in members(found, part)}),
         tax_us=whole / NS_PER_US,
         fit=found.fit(rows),
-        gpu_only_share=float(gpu_only.mean()),
+        gpu_only_share=float(gpu_only.mean()) if rows.size else float("nan"),
         gpu_only_tax_us=(float(gpu_tax.min()), float(gpu_tax.max()))
         if gpu_tax.size
         else None,

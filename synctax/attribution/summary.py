@@ -14,6 +14,7 @@ from synctax.collectives.matches import Status
 from synctax.collectives.summary import per_collective as measured
 from synctax.collectives.summary import ranks_text
 from synctax.schema import ATTRIBUTE, ATTRIBUTE_COLLECTIVES, ATTRIBUTE_RANKS
+from synctax.trace.model import Note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -247,6 +248,20 @@ def _unknown(found: "Attribution", slot: int, known: Known) -> str:
         f"rank {rank} was idle for most of it, and the launch of what came next is not in "
         "the trace"
     )
+
+
+def excluded(found: "Attribution") -> tuple[Note, ...]:
+    """What was left out: of the tax, of attribution by reason, then notes on the graphs."""
+    tax = found.tax
+    counts: dict[tuple[str, str], int] = {}
+    for slot in np.flatnonzero(tax.used & (found.known != Known.OK)).tolist():
+        status, reason = status_of(found, slot)
+        what = tax.matches.groups[tax.matches.group[slot]].role
+        key = (status.replace(" ", "_"), f"{what}: {reason}")
+        counts[key] = counts.get(key, 0) + 1
+    missing = [Note(reason, count, text) for (reason, text), count in counts.items()]
+    own = [note for note in found.notes if note not in tax.notes]
+    return (*tax.excluded(), *missing, *own)
 
 
 # ------------------------------------------------------------------ per rank

@@ -1,11 +1,14 @@
 """What an attribution comes to, in sentences that say no more than the numbers do."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from synctax.attribution.equation import MIN_POINTS
-from synctax.attribution.facts import Culprit, Facts, Outlier
+from synctax.attribution.facts import Culprit, Facts, Outlier, facts, overall
 from synctax.attribution.labels import short_name
+
+if TYPE_CHECKING:
+    from synctax.attribution.attribute import Attribution
 
 HOLDS_R2 = 0.95
 HOLDS_SLOPE = 0.05
@@ -51,32 +54,33 @@ _IDLE_TEXT = {
 }
 
 
-def verdict(facts: Facts) -> tuple[str, ...]:
+def verdict(told: Facts) -> tuple[str, ...]:
     """Say what was found about one role; the sentences that apply, most telling first.
 
     Parameters
     ----------
-    facts : Facts
+    told : Facts
 
     Returns
     -------
     tuple of str
         Without a full stop, each below 200 characters but for names.
     """
-    told = (sentence(facts) for sentence in _SENTENCES)
-    return tuple(text for text in told if text)
+    return tuple(text for sentence in _SENTENCES if (text := sentence(told)))
 
 
-def _who_and_what(facts: Facts) -> str:
-    if not facts.waited:
-        return f"nobody waited in any of {facts.told} collectives"
+def _who_and_what(told: Facts) -> str:
+    if not told.told:
+        return "no collective could be attributed"
+    if not told.waited:
+        return f"nobody waited in any of {told.told} collectives"
     named = [
         f"{_CLASS_TEXT[name]} ({_percent(share)} of the tax)"
-        for name, share in facts.classes
+        for name, share in told.classes
         if name in _CLASS_TEXT and share >= NOTEWORTHY
     ]
     what = f"culprits are {_listed(named[:NAMED])}" if named else "no culprit can be named"
-    return f"{what}; {_who(facts.last, facts.n_ranks, 'last for')}"
+    return f"{what}; {_who(told.last, told.n_ranks, 'last for')}"
 
 
 def _who(ranks: Sequence[tuple[int, float]], n_ranks: int, words: str) -> str:
@@ -93,8 +97,8 @@ def _who(ranks: Sequence[tuple[int, float]], n_ranks: int, words: str) -> str:
     return f"{was.format(ranks_named)} {words} {_percent(total)} of it"
 
 
-def _worst(facts: Facts) -> str:
-    worst = facts.worst
+def _worst(told: Facts) -> str:
+    worst = told.worst
     if worst is None or worst.share_of_tax < NOTEWORTHY:
         return ""
     return (
@@ -107,34 +111,34 @@ def _times(worst: Culprit) -> str:
     return f"{worst.count} × " if worst.count > 1 else ""
 
 
-def _host(facts: Facts) -> str:
-    cpu = facts.cpu_share_of_tax
+def _host(told: Facts) -> str:
+    cpu = told.cpu_share_of_tax
     if cpu is None:
         return ""
-    if facts.gpu_only_share == 1:
+    if told.gpu_only_share == 1:
         return "all paths of stragglers are GPU only"
     if cpu < MOST:
         return (
-            f"{_percent(facts.gpu_only_share)} of the paths of stragglers are GPU only; "
+            f"{_percent(told.gpu_only_share)} of the paths of stragglers are GPU only; "
             f"paths through the CPU hold {_percent(cpu)} of the tax"
         )
     text = f"host-bound: paths through the CPU hold {_percent(cpu)} of the tax"
-    if facts.gpu_only_tax_us is None:
+    if told.gpu_only_tax_us is None:
         return f"{text}; no path is GPU only"
-    low, high = facts.gpu_only_tax_us
-    return f"{text}; GPU-only paths ({_percent(facts.gpu_only_share)}) {_range(low, high)}"
+    low, high = told.gpu_only_tax_us
+    return f"{text}; GPU-only paths ({_percent(told.gpu_only_share)}) {_range(low, high)}"
 
 
-def _carried(facts: Facts) -> str:
-    share = facts.carried_share
+def _carried(told: Facts) -> str:
+    share = told.carried_share
     if share is None or share < NOTEWORTHY:
         return ""
-    ranks = [rank for rank, own in facts.last if own >= STANDS_OUT / max(facts.n_ranks, 1)]
+    ranks = [rank for rank, own in told.last if own >= STANDS_OUT / max(told.n_ranks, 1)]
     who = "stragglers were"
     if ranks:
         named = _listed([str(rank) for rank in ranks[:NAMED]])
         who = f"rank {named} was" if len(ranks) == 1 else f"ranks {named} were"
-    where = dict(facts.classes).get("carried", 0.0)
+    where = dict(told.classes).get("carried", 0.0)
     tail = "; no single item made them late" if where >= MOST else ""
     return (
         f"carried: {who} late already when the windows opened ({_percent(share)} of the "
@@ -142,34 +146,34 @@ def _carried(facts: Facts) -> str:
     )
 
 
-def _passed_on(facts: Facts) -> str:
-    share = facts.propagated_share
+def _passed_on(told: Facts) -> str:
+    share = told.propagated_share
     if share is None or share < NOTEWORTHY:
         return ""
-    by = f" in {_listed(list(facts.passed_on_by[:NAMED]))}" if facts.passed_on_by else ""
-    began = _who(facts.origins, facts.n_ranks, "the origin of")
+    by = f" in {_listed(list(told.passed_on_by[:NAMED]))}" if told.passed_on_by else ""
+    began = _who(told.origins, told.n_ranks, "the origin of")
     return (
         f"passed on: {_percent(share)} of the tax is waiting for other groups; it began"
         f"{by}, {began}"
     )
 
 
-def _diffuse(facts: Facts) -> str:
-    share = dict(facts.classes).get("diffuse", 0.0)
+def _diffuse(told: Facts) -> str:
+    share = dict(told.classes).get("diffuse", 0.0)
     if share < NOTEWORTHY:
         return ""
     return f"diffuse: for {_percent(share)} of the tax no single item explains half"
 
 
-def _overlapped(facts: Facts) -> str:
-    share = facts.overlapped_share
+def _overlapped(told: Facts) -> str:
+    share = told.overlapped_share
     if share is None or share < NOTEWORTHY:
         return ""
     return f"{_percent(share)} of the wait is hidden behind other work of the same GPU"
 
 
-def _equation(facts: Facts) -> str:
-    fit = facts.fit
+def _equation(told: Facts) -> str:
+    fit = told.fit
     if fit.n < MIN_POINTS:
         return (
             f"equation 2 cannot be checked: {_count(fit.n, 'collective')}, at least "
@@ -177,8 +181,8 @@ def _equation(facts: Facts) -> str:
         )
     if fit.r2 != fit.r2:
         return "equation 2 cannot be checked: all taxes or all paths are equal"
-    numbers = f"slope {fit.slope:.3f}, R² {fit.r2:.3f}{_placebo(facts)}"
-    outliers = _outliers(facts.outliers)
+    numbers = f"slope {fit.slope:.3f}, R² {fit.r2:.3f}{_placebo(told)}"
+    outliers = _outliers(told.outliers)
     if abs(fit.slope - 1) > HOLDS_SLOPE or fit.r2 < HOLDS_R2:
         return f"equation 2 does not hold ({numbers}){outliers}"
     if fit.placebo_r2 >= fit.r2 - PLACEBO_MARGIN:
@@ -186,8 +190,8 @@ def _equation(facts: Facts) -> str:
     return f"equation 2 holds ({numbers}){outliers}"
 
 
-def _placebo(facts: Facts) -> str:
-    placebo = facts.fit.placebo_r2
+def _placebo(told: Facts) -> str:
+    placebo = told.fit.placebo_r2
     return "" if placebo != placebo else f", random paths {placebo:.2f}"
 
 
@@ -203,28 +207,28 @@ def _outliers(outliers: Sequence[Outlier]) -> str:
     return f"; {what} {listed}{more}: {_time(abs(worst.residual_us))} of {idle}"
 
 
-def _work(facts: Facts) -> str:
-    other = facts.compared - facts.equal_work
+def _work(told: Facts) -> str:
+    other = told.compared - told.equal_work
     if other:
         return (
             f"ranks launched different kernels before {other} of "
-            f"{_count(facts.compared, 'collective')}: there variation is work, not noise"
+            f"{_count(told.compared, 'collective')}: there variation is work, not noise"
         )
-    shapes = facts.compared - facts.equal_geometry
+    shapes = told.compared - told.equal_geometry
     if shapes:
         return (
             f"ranks launched the same kernels in other shapes before {shapes} of "
-            f"{_count(facts.compared, 'collective')}: there variation may be work"
+            f"{_count(told.compared, 'collective')}: there variation may be work"
         )
     return ""
 
 
-def _left_out(facts: Facts) -> str:
-    missing = facts.asked - facts.told
+def _left_out(told: Facts) -> str:
+    missing = told.asked - told.told
     if not missing:
         return ""
-    why = ", ".join(f"{count} {reason}" for reason, count in facts.left_out)
-    return f"{missing} of {_count(facts.asked, 'collective')} not attributed: {why}"
+    why = ", ".join(f"{count} {reason}" for reason, count in told.left_out)
+    return f"{missing} of {_count(told.asked, 'collective')} not attributed: {why}"
 
 
 _SENTENCES: tuple[Callable[[Facts], str], ...] = (
@@ -293,31 +297,52 @@ def _time(value_us: float) -> str:
     return f"{value_us:.3g} µs"
 
 
-def envelope(facts: Facts) -> dict[str, Any]:
-    """Collect what the JSON of one role, or of all, holds beside its rows."""
-    fit = facts.fit
+def envelope(found: "Attribution") -> dict[str, Any]:
+    """Collect what JSON holds beside the rows: of all together, then of each role.
+
+    Returns
+    -------
+    dict
+        `slope`, `r2`, `placebo_r2`, `residual_us` (median |tax - path variation|),
+        `collectives` and so on over all roles; `verdict`, a list of sentences; `groups`,
+        a list of the same keys for each role.
+    """
+    every = facts(found)
+    told = {one.group: list(verdict(one)) for one in every}
+    several = len(told) > 1
+    sentences = [
+        f"{group}: {text}" if several else text for group in told for text in told[group]
+    ]
+    groups = [
+        {"group": one.group, **_keys(one), "verdict": told[one.group]} for one in every
+    ]
+    return {**_keys(overall(found)), "verdict": sentences, "groups": groups}
+
+
+def _keys(told: Facts) -> dict[str, Any]:
+    fit = told.fit
     return {
         "slope": fit.slope,
         "r2": fit.r2,
         "placebo_r2": fit.placebo_r2,
         "residual_us": fit.residual_us,
         "collectives": fit.n,
-        "gpu_only_share": facts.gpu_only_share,
+        "gpu_only_share": told.gpu_only_share,
         "intercept_us": fit.intercept_us,
         "residual_max_us": fit.residual_max_us,
-        "tax_us": facts.tax_us,
-        "cpu_share_of_tax": facts.cpu_share_of_tax,
-        "carried_share": facts.carried_share,
-        "propagated_share": facts.propagated_share,
-        "diffuse_share": facts.diffuse_share,
-        "overlapped_share": facts.overlapped_share,
-        "gaps": {f"{kind}_us": own for kind, own in facts.latency_us.items()},
+        "tax_us": told.tax_us,
+        "cpu_share_of_tax": told.cpu_share_of_tax,
+        "carried_share": told.carried_share,
+        "propagated_share": told.propagated_share,
+        "diffuse_share": told.diffuse_share,
+        "overlapped_share": told.overlapped_share,
+        "gaps": {f"{kind}_us": own for kind, own in told.latency_us.items()},
         "equal_work": {
-            "compared": facts.compared,
-            "equal": facts.equal_work,
-            "equal_geometry": facts.equal_geometry,
+            "compared": told.compared,
+            "equal": told.equal_work,
+            "equal_geometry": told.equal_geometry,
         },
-        "not_attributed": dict(facts.left_out),
+        "not_attributed": dict(told.left_out),
         "outliers": [
             {
                 "group": one.group,
@@ -328,6 +353,6 @@ def envelope(facts: Facts) -> dict[str, Any]:
                 "why": one.why,
                 "rank": one.rank,
             }
-            for one in facts.outliers
+            for one in told.outliers
         ],
     }

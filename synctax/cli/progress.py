@@ -3,8 +3,9 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Self
 
 from synctax.report.streams import say
 from synctax.report.tables import rate_gb_per_s, size_bytes
@@ -23,6 +24,7 @@ class _Done:
     bytes: int
     total_bytes: int
     started_s: float
+    doing: str
 
     def text(self) -> str:
         elapsed_s = max(time.monotonic() - self.started_s, 1e-9)
@@ -47,7 +49,7 @@ class Progress:
 
 @contextmanager
 def reading(
-    *, total_files: int, total_bytes: int, verbosity: int = 0
+    *, total_files: int, total_bytes: int, verbosity: int = 0, doing: str = "reading"
 ) -> Iterator[Progress]:
     """Show progress while the block runs; the terminal is restored however it ends.
 
@@ -58,6 +60,8 @@ def reading(
     verbosity : int
         Below 0 nothing is shown. Where stderr is no terminal, a line appears now and
         then, and only above 0.
+    doing : str
+        What is done with the files.
 
     Yields
     ------
@@ -65,7 +69,7 @@ def reading(
         Call it with the number of bytes read since the last call (`on_progress`), and
         `on_file()` after each file. Not for several threads at once.
     """
-    done = _Done(0, total_files, 0, total_bytes, time.monotonic())
+    done = _Done(0, total_files, 0, total_bytes, time.monotonic(), doing)
     if verbosity < 0 or (verbosity == 0 and not sys.stderr.isatty()):
         yield Progress(lambda _delta: None, lambda: None)
     elif sys.stderr.isatty():
@@ -92,7 +96,7 @@ def _bar(done: _Done) -> Iterator[Progress]:
     from rich.progress import Progress as Bar
 
     bar = Bar(
-        TextColumn("reading"),
+        TextColumn(done.doing, markup=False),
         BarColumn(),
         TextColumn("{task.description}", markup=False),
         console=Console(stderr=True),
@@ -124,15 +128,16 @@ def _lines(done: _Done) -> Iterator[Progress]:
         nonlocal last_s
         if time.monotonic() - last_s >= PLAIN_INTERVAL_S:
             last_s = time.monotonic()
-            say(f"reading: {done.text()}")
+            say(f"{done.doing}: {done.text()}")
 
     yield _counting(done, changed)
-    say(f"read: {done.text()}")
+    past = "read" if done.doing == "reading" else f"{done.doing}: done"
+    say(f"{past}: {done.text()}")
 
 
 @contextmanager
 def reading_files(
-    sizes_bytes: Mapping[str, int], *, verbosity: int = 0
+    sizes_bytes: Mapping[str, int], *, verbosity: int = 0, doing: str = "reading"
 ) -> Iterator[Callable[[str, int], None]]:
     """Show progress over files while the block runs.
 
@@ -140,7 +145,7 @@ def reading_files(
     ----------
     sizes_bytes : mapping
         Size of each file by path.
-    verbosity : int
+    verbosity, doing
         As for `reading`.
 
     Yields
@@ -153,6 +158,7 @@ def reading_files(
         total_files=len(left_bytes),
         total_bytes=sum(left_bytes.values()),
         verbosity=verbosity,
+        doing=doing,
     ) as progress:
 
         def on_progress(path: str, n: int) -> None:
@@ -162,3 +168,32 @@ def reading_files(
                 progress.on_file()
 
         yield on_progress
+
+
+class RoundsOfFiles:
+    """Progress over rounds that go through files, one bar after the other.
+
+    A context; `on_round` and `on_progress` are for `attribution.attribute.attribute`.
+    """
+
+    def __init__(self, *, verbosity: int = 0) -> None:
+        self._verbosity = verbosity
+        self._stack = ExitStack()
+        self._told: Callable[[str, int], None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def on_round(self, doing: str, sizes_bytes: Mapping[str, int]) -> None:
+        """End the bar of the round before and begin another."""
+        self._stack.close()
+        bar = reading_files(sizes_bytes, verbosity=self._verbosity, doing=doing)
+        self._told = self._stack.enter_context(bar)
+
+    def on_progress(self, path: str, n: int) -> None:
+        """Count bytes of a file of this round."""
+        if self._told is not None:
+            self._told(path, n)

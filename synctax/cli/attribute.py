@@ -1,0 +1,258 @@
+"""`synctax attribute`: who made the others wait, and why."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from synctax.cli.options import (
+    Finite,
+    manifest_option,
+    output_options,
+    ranks_option,
+    steps_option,
+    workers_option,
+    workspace_options,
+)
+from synctax.cli.recall import Sources
+from synctax.errors import SynctaxError
+from synctax.report.output import Output, Render, Result
+
+if TYPE_CHECKING:
+    from synctax.attribution.attribute import Attribution, Options
+    from synctax.collectives.load import Job
+    from synctax.collectives.tax import Tax
+    from synctax.trace.model import Note
+    from synctax.workspace import Workspace
+
+ROUTINE = frozenset({"skipped_category", "thread_ignored", "sync_recorded"})
+"""Reasons that most traces have and nobody acts on: said with `-v`, and in JSON."""
+
+
+@click.command()
+@click.argument("traces", nargs=-1, metavar="[TRACES]...")
+@click.option("--group", metavar="ROLE", help="Only this role (tp, dp, ...) or group name.")
+@click.option("--op", metavar="OP", help="Only this operation, such as all_reduce.")
+@steps_option
+@ranks_option
+@click.option(
+    "--window",
+    type=click.Choice(["fence", "lca"]),
+    default="fence",
+    show_default=True,
+    help="Where paths begin: at the collective before that all ranks left together, or at "
+    "the paper's lowest common ancestor.",
+)
+@click.option(
+    "--match",
+    type=click.Choice(["counterpart", "path"]),
+    default="counterpart",
+    show_default=True,
+    help="What an item is compared with: its counterpart anywhere on the fastest rank, or "
+    "(the paper) by name and index on that rank's path.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["path", "longest", "last-kernel"]),
+    default="path",
+    show_default=True,
+    help="Blame what lies on the critical path, or only the longest or last kernel.",
+)
+@click.option(
+    "--tolerance-us",
+    type=Finite(least=0),
+    metavar="US",
+    help="A path stays on its stream if that was ready this close to the last.  "
+    "[default: 3]",
+)
+@click.option(
+    "--end-tolerance-us",
+    type=Finite(least=0),
+    metavar="US",
+    help="How far the ends of one collective may lie apart.  [default: as for measure]",
+)
+@click.option("--per-collective", is_flag=True, help="A row for every collective.")
+@click.option("--per-rank", is_flag=True, help="A row for every rank.")
+@click.option("--per-group", is_flag=True, help="Tell sibling groups of a role apart.")
+@manifest_option
+@workers_option
+@workspace_options
+@output_options
+def attribute(
+    traces: tuple[str, ...],
+    group: str | None,
+    op: str | None,
+    steps: range | None,
+    ranks: frozenset[int] | None,
+    window: Literal["fence", "lca"],
+    match: Literal["counterpart", "path"],
+    method: Literal["path", "longest", "last-kernel"],
+    tolerance_us: float | None,
+    end_tolerance_us: float | None,
+    per_collective: bool,
+    per_rank: bool,
+    per_group: bool,
+    manifest: Path | None,
+    workers: int | None,
+    workspace: Path,
+    no_cache: bool,
+    out: Output,
+) -> None:
+    r"""Find out which rank, and what on it, made the others wait.
+
+    TRACES are as for `measure`; without them, those that were measured last, with the same
+    ranks and steps.
+
+    \b
+    Examples:
+      synctax attribute traces/
+      synctax attribute --group tp --per-collective -o culprits.csv
+    """
+    chosen = [per_collective, per_rank, per_group]
+    if sum(chosen) > 1:
+        raise click.UsageError(
+            "--per-collective, --per-rank and --per-group exclude each other"
+        )
+    from synctax.attribution.attribute import Options
+    from synctax.attribution.attribute import attribute as attribute_tax
+    from synctax.cli.progress import RoundsOfFiles
+    from synctax.cli.recall import recall
+    from synctax.graph.critical_path import DEFAULT_TOLERANCE_US
+    from synctax.report.output import emit, notes
+    from synctax.workspace import Workspace
+
+    given = Sources(traces, manifest, ranks, steps, end_tolerance_us)
+    sources = recall(given, workspace)
+    notes(sources.said, out)
+    space = None if no_cache else Workspace(workspace)
+    tax, unwritable = _measured(sources, group, op, workers, space, out)
+    tolerance_us = DEFAULT_TOLERANCE_US if tolerance_us is None else tolerance_us
+    options = Options(window, match, method, tolerance_us)
+    with RoundsOfFiles(verbosity=out.verbosity) as rounds:
+        found = attribute_tax(
+            tax,
+            options=options,
+            workers=workers,
+            cache=space,
+            on_progress=rounds.on_progress,
+            on_round=rounds.on_round,
+        )
+    asked = _parameters(sources, group, op, tax, options)
+    table = ("collectives", "ranks", "groups")[chosen.index(True)] if any(chosen) else ""
+    result = _result(found, asked, table)
+    told = [n for n in result.excluded if n.reason not in ROUTINE or out.verbosity > 0]
+    notes([*([unwritable] if unwritable else []), *told], out)
+    emit(result, out, render=_render(found, table))
+
+
+def _measured(
+    sources: Sources,
+    group: str | None,
+    op: str | None,
+    workers: int | None,
+    space: "Workspace | None",
+    out: Output,
+) -> "tuple[Tax, Note | None]":
+    """Read and measure; traces that were named are remembered as `measure` does."""
+    from synctax.cli.reading import read_job
+    from synctax.collectives.load import require
+    from synctax.collectives.tax import measure
+
+    unwritable = space.prepare() if space else None
+    job = require(
+        read_job(
+            sources.traces,
+            manifest=sources.manifest,
+            workers=workers,
+            verbosity=out.verbosity,
+            ranks=sources.ranks,
+            space=space,
+        )
+    )
+    tax = measure(
+        job,
+        group=group,
+        op=op,
+        steps=sources.steps,
+        end_tolerance_us=sources.end_tolerance_us,
+    )
+    if space and not unwritable and not sources.said:
+        unwritable = _remember(space, sources, job, tax)
+    return tax, unwritable
+
+
+def _remember(
+    space: "Workspace", sources: Sources, job: "Job", tax: "Tax"
+) -> "Note | None":
+    steps = sources.steps
+    space.prune()
+    return space.record_measure(
+        sources.traces,
+        [row.path for row in job.files],
+        manifest=None if sources.manifest is None else str(sources.manifest),
+        options={
+            "steps": None if steps is None else [steps.start, steps.stop],
+            "ranks": None if sources.ranks is None else sorted(sources.ranks),
+            "include_head": False,
+            "end_tolerance_us": tax.end_tolerance_us,
+        },
+    )
+
+
+def _parameters(
+    sources: Sources, group: str | None, op: str | None, tax: "Tax", options: "Options"
+) -> dict[str, Any]:
+    steps = sources.steps
+    return {
+        "traces": sources.traces,
+        "manifest": sources.manifest,
+        "group": group,
+        "op": op,
+        "steps": None if steps is None else [steps.start, steps.stop],
+        "ranks": None if sources.ranks is None else sorted(sources.ranks),
+        "window": options.window,
+        "match": options.match,
+        "method": options.method,
+        "tolerance_us": options.tolerance_us,
+        "end_tolerance_us": tax.end_tolerance_us,
+    }
+
+
+def _result(found: "Attribution", asked: dict[str, Any], table: str) -> Result:
+    from synctax.attribution.summary import excluded
+    from synctax.attribution.verdict import envelope
+    from synctax.schema import ATTRIBUTE, ATTRIBUTE_COLLECTIVES, ATTRIBUTE_RANKS
+
+    left_out = excluded(found)
+    extra = envelope(found)
+    if table == "collectives":
+        frame = found.per_collective()
+        return Result(ATTRIBUTE_COLLECTIVES, frame, asked, left_out, extra)
+    if not found.used.any():
+        raise SynctaxError(_nothing(found))
+    if table == "ranks":
+        return Result(ATTRIBUTE_RANKS, found.per_rank(), asked, left_out, extra)
+    frame = found.to_frame(per_group=table == "groups")
+    return Result(ATTRIBUTE, frame, asked, left_out, extra)
+
+
+def _nothing(found: "Attribution") -> str:
+    """Say why not one collective was attributed."""
+    from synctax.attribution.facts import overall
+
+    why = ", ".join(f"{count} {reason}" for reason, count in overall(found).left_out)
+    return (
+        f"none of {int(found.tax.used.sum())} collectives can be attributed ({why}); "
+        "--per-collective lists each with its reason"
+    )
+
+
+def _render(found: "Attribution", table: str) -> Render:
+    """Choose what people read of a result."""
+    from synctax.report import attribution_view
+
+    if table == "collectives":
+        return attribution_view.collectives
+    if table == "ranks":
+        return attribution_view.ranks
+    return lambda result: attribution_view.parts(found, result)

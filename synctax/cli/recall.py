@@ -1,0 +1,109 @@
+"""Which traces a later command reads: those it is given, or what was measured last."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from synctax.workspace import LastMeasure
+
+_AGES = ((86_400, "day"), (3_600, "h"), (60, "min"))
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What to read, and what of it; `said` are lines for stderr on where this is from."""
+
+    traces: tuple[str, ...]
+    manifest: Path | None
+    ranks: frozenset[int] | None
+    steps: range | None
+    end_tolerance_us: float | None
+    said: tuple[str, ...] = ()
+
+
+def recall(given: Sources, workspace: Path) -> Sources:
+    """Complete what was given by what was measured last, if no traces were named.
+
+    Ranks, steps and the tolerance of the last `measure` hold too; what was given on this
+    command line wins.
+
+    Raises
+    ------
+    SynctaxError
+        If no traces were named and nothing was measured.
+    """
+    if given.traces or given.manifest is not None:
+        return given
+    from synctax.workspace import Workspace
+
+    last = Workspace(workspace).last_measure()
+    ranks, steps, tolerance = given.ranks, given.steps, given.end_tolerance_us
+    own = last.options
+    if ranks is None and own.get("ranks") is not None:
+        ranks = frozenset(own["ranks"])
+    if steps is None and own.get("steps") is not None:
+        steps = range(*own["steps"])
+    if tolerance is None:
+        tolerance = own.get("end_tolerance_us")
+    kept = [
+        f"--{name} {text}"
+        for name, text, taken in (
+            ("ranks", _ranks(own), given.ranks is None),
+            ("steps", _steps(own), given.steps is None),
+        )
+        if text and taken
+    ]
+    manifest = None if last.manifest is None else Path(last.manifest)
+    said = (_told(last, workspace, kept), *_changed(last))
+    return Sources(last.targets, manifest, ranks, steps, tolerance, said)
+
+
+def _told(last: "LastMeasure", workspace: Path, kept: Sequence[str]) -> str:
+    names = [_near(target) for target in last.targets] or [_near(str(last.manifest))]
+    options = f", {' '.join(kept)}" if kept else ""
+    return f"using {', '.join(names)} as measured {_age(last.when)} ({workspace}){options}"
+
+
+def _changed(last: "LastMeasure") -> tuple[str, ...]:
+    changed = last.changed_files
+    if not changed:
+        return ()
+    files = "file has" if len(changed) == 1 else "files have"
+    return (f"{len(changed)} {files} changed since, such as {_near(changed[0])}",)
+
+
+def _near(path: str) -> str:
+    """Write a path from here, where it lies below the current directory."""
+    here = os.path.relpath(path) if "://" not in path else path
+    return path if here.startswith("..") else here
+
+
+def _age(when: str) -> str:
+    seconds = (datetime.now(UTC) - datetime.fromisoformat(when)).total_seconds()
+    for length, unit in _AGES:
+        count = int(seconds // length)
+        if count >= 1:
+            plural = "s" if unit == "day" and count > 1 else ""
+            return f"{count} {unit}{plural} ago"
+    return "just now"
+
+
+def _ranks(options: dict[str, object]) -> str:
+    from synctax.collectives.summary import ranks_text
+
+    ranks = options.get("ranks")
+    return ranks_text(tuple(ranks)) if isinstance(ranks, list) else ""
+
+
+def _steps(options: dict[str, object]) -> str:
+    from synctax.cli.options import MAX_NUMBER
+
+    steps = options.get("steps")
+    if not isinstance(steps, list):
+        return ""
+    low, high = steps
+    return f"{low}:{high}" if high <= MAX_NUMBER else f"{low}:"
