@@ -159,8 +159,9 @@ def _waited(tax: Tax, paths: PathSet) -> I64:
     slot = items.slot
     other = (slot >= 0) & (found.group[slot] != found.group[paths.slot[paths.path]])
     other &= found.own_status[slot] == 0
-    wait = items.full_end_ns - items.full_start_ns - tax.waits.shortest_ns[slot]
-    within = np.clip(wait, 0, items.duration_ns)
+    # the transfer comes last, so what lies before it is the wait
+    transfer_ns = items.full_end_ns - tax.waits.shortest_ns[slot]
+    within = np.clip(transfer_ns - items.start_ns, 0, items.duration_ns)
     return paths.sum(np.where(other, within, 0))
 
 

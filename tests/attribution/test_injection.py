@@ -1,0 +1,110 @@
+"""What is made late on purpose is found again: rank, side, culprit and amount."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from synctax.attribution.attribute import Options, attribute
+from synctax.attribution.labels import culprit_text
+from synctax.attribution.results import Known
+from synctax.synth import Delay, SynthJob, truth
+from tests.attribution.injected import draw, judge, run, written
+
+QUIET = SynthJob(tp=4, fsdp=2, layers=2, steps=3, seed=3, sync_records="full", jitter=0.005)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_delay_that_shows_is_blamed_on_its_rank_and_cause(seed, tmp_path):
+    verdict = run(draw(seed), tmp_path)
+    assert verdict.what in ("ok", "hidden"), verdict.detail
+
+
+def attributed(job, directory):
+    return attribute(written(job, directory))
+
+
+def numbers(found, group):
+    matches = found.tax.matches
+    slots = found.results.slot
+    role = [matches.groups[matches.group[slot]].role for slot in slots]
+    return [n for n, name in enumerate(role) if name == group]
+
+
+def test_a_host_delay_within_its_lead_changes_nothing(tmp_path):
+    delay = Delay(2, 2, 30, 150.0, "gap")
+    late = replace(QUIET, delays=(delay,))
+    slack_us = truth(late).injected[0].slack_us
+    assert slack_us > 150, "the host runs ahead by more"
+    calm = attributed(QUIET, tmp_path / "calm")
+    same = attributed(late, tmp_path / "late")
+    np.testing.assert_array_equal(same.results.tax_ns, calm.results.tax_ns)
+    np.testing.assert_array_equal(
+        same.results.path_variation_ns, calm.results.path_variation_ns
+    )
+
+
+def test_a_longer_host_delay_raises_the_tax_by_what_exceeds_the_lead(tmp_path):
+    delay = Delay(2, 2, 30, 9_000.0, "gap")
+    late = replace(QUIET, delays=(delay,))
+    injected = truth(late).injected[0]
+    calm = attributed(QUIET, tmp_path / "calm")
+    found = attributed(late, tmp_path / "late")
+    matches = found.tax.matches
+    (number,) = (
+        n
+        for n in numbers(found, "tp")
+        if matches.index[found.results.slot[n]] == injected.index
+        and 2 in matches.groups[matches.group[found.results.slot[n]]].ranks
+    )
+    rise_us = (found.results.tax_ns[number] - calm.results.tax_ns[number]) / 1e3
+    excess_us = injected.delay_us - injected.slack_us
+    # where the delayed rank was not the first to arrive, the tax was not all its own
+    assert abs(rise_us - excess_us) <= calm.results.tax_ns[number] / 1e3
+    assert found.results.host_ns[number] > 0
+    assert culprit_text(found, number).startswith("gap before ")
+
+
+def test_who_waited_for_another_group_is_not_the_origin(tmp_path):
+    """Rank 2 is late in tp; its tp group waits, and so is late for fsdp."""
+    late = replace(QUIET, delays=(Delay(2, 1, 24, 5_000.0, "gpu"),))
+    found = attributed(late, tmp_path)
+    results, matches = found.results, found.tax.matches
+    hit = [
+        n
+        for n in numbers(found, "fsdp")
+        if results.tax_ns[n] > 2_000_000 and results.known[n] == Known.OK
+    ]
+    assert len(hit) >= 3, "the other ranks of its tp group are late as well"
+    bystanders = [n for n in hit if matches.ranks[found.slow.rank[n]].rank != 2]
+    assert bystanders
+    for number in bystanders:
+        assert results.comm_slot[number] >= 0
+        assert results.propagated_ns[number] > 0.9 * results.tax_ns[number]
+        assert matches.ranks[results.origin_rank[number]].rank == 2
+        assert "tp" in culprit_text(found, number)
+
+
+@pytest.mark.parametrize("match", ["counterpart", "path"])
+def test_both_ways_to_find_counterparts_find_a_slow_kernel(tmp_path, match):
+    case = draw(1)
+    case = replace(
+        case,
+        job=replace(QUIET, delays=(Delay(1, 1, 20, 3_000.0),)),
+        delay=Delay(1, 1, 20, 3_000.0),
+    )
+    verdict = run(case, tmp_path, Options(match=match))
+    assert verdict.what == "ok", verdict.detail
+
+
+def test_the_longest_kernel_is_not_the_late_one(tmp_path):
+    """What a profiler's list of long kernels suggests is innocent here."""
+    delay = Delay(1, 1, 1, 100.0)
+    job = replace(QUIET, delays=(delay,))
+    tax = written(job, tmp_path)
+    known = truth(job)
+    case = replace(draw(1), job=job, delay=delay)
+    right = judge(case, attribute(tax), known)
+    wrong = judge(case, attribute(tax, options=Options(method="longest")), known)
+    assert right.what == "ok", right.detail
+    assert "culprit" in wrong.what
