@@ -1,21 +1,27 @@
-"""Measure the time that GPUs wait for each other at collectives.
+"""Measure the time that GPUs wait for each other at collectives, and who is to blame.
 
 >>> import synctax
 >>> job = synctax.load(["traces/"])  # doctest: +SKIP
 >>> tax = synctax.measure(job)  # doctest: +SKIP
 >>> tax.to_frame()  # doctest: +SKIP
+>>> synctax.attribute(tax).to_frame()  # doctest: +SKIP
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from synctax.attribution.attribute import Attribution, attribute
+    from synctax.attribution.attribute import Options as AttributeOptions
     from synctax.collectives.load import Job, load
     from synctax.collectives.match import match
     from synctax.collectives.matches import Identity, Matches, Status
     from synctax.collectives.model import Op, RankCollectives
     from synctax.collectives.tax import Tax, measure
     from synctax.errors import BadInputError, GateFailedError, SynctaxError
+    from synctax.graph.build import build_graph
+    from synctax.graph.critical_path import critical_paths
+    from synctax.graph.model import Graph
     from synctax.synth import SynthJob
     from synctax.trace.kineto import read_rank
     from synctax.trace.model import RankTrace
@@ -23,8 +29,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "AttributeOptions": "synctax.attribution.attribute",
+    "Attribution": "synctax.attribution.attribute",
     "BadInputError": "synctax.errors",
     "GateFailedError": "synctax.errors",
+    "Graph": "synctax.graph.model",
     "Identity": "synctax.collectives.matches",
     "Job": "synctax.collectives.load",
     "Matches": "synctax.collectives.matches",
@@ -35,15 +44,24 @@ _HOME = {
     "SynctaxError": "synctax.errors",
     "SynthJob": "synctax.synth",
     "Tax": "synctax.collectives.tax",
+    "attribute": "synctax.attribution.attribute",
+    "build_graph": "synctax.graph.build",
+    "critical_paths": "synctax.graph.critical_path",
     "load": "synctax.collectives.load",
     "match": "synctax.collectives.match",
     "measure": "synctax.collectives.tax",
     "read_rank": "synctax.trace.kineto",
 }
 
+_OTHER_NAME = {"AttributeOptions": "Options"}
+"""What a public name is called in its module, where that differs."""
+
 __all__ = [
+    "AttributeOptions",
+    "Attribution",
     "BadInputError",
     "GateFailedError",
+    "Graph",
     "Identity",
     "Job",
     "Matches",
@@ -55,6 +73,9 @@ __all__ = [
     "SynthJob",
     "Tax",
     "__version__",
+    "attribute",
+    "build_graph",
+    "critical_paths",
     "load",
     "match",
     "measure",
@@ -66,7 +87,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: the command line starts fast."""
     if name not in _HOME:
         raise AttributeError(f"module 'synctax' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_module(_HOME[name]), _OTHER_NAME.get(name, name))
 
 
 def __dir__() -> list[str]:

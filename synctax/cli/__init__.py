@@ -31,6 +31,7 @@ COMMANDS = {
     "inspect": "Show which file is which rank, what is odd, what can be computed.",
     "measure": "Measure how long ranks wait for each other at collectives.",
     "attribute": "Find out which rank, and what on it, made the others wait.",
+    "whatif": "Replay a job with other durations: what would step time and tax be?",
     "synth": "Write traces of a made-up job, with the true waits beside them.",
 }
 """The command NAME is `NAME` in the module `synctax.cli.NAME`."""

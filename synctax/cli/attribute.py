@@ -28,6 +28,28 @@ if TYPE_CHECKING:
 ROUTINE = frozenset({"skipped_category", "thread_ignored", "sync_recorded"})
 """Reasons that most traces have and nobody acts on: said with `-v`, and in JSON."""
 
+MAX_DIGITS = 9
+"""No index has more."""
+
+
+class CollectiveIndex(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """An index such as `39`, or with the ranks of its group, `39@0-3`."""
+
+    name = "index"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, str | None]:
+        """Parse the text."""
+        if isinstance(value, tuple):
+            return value
+        index, at, ranks = str(value).partition("@")
+        if not (index.isascii() and index.isdigit() and len(index) <= MAX_DIGITS):
+            self.fail(f"{value!r} is no index like 39 or 39@0-3", param, ctx)
+        if at and not ranks:
+            self.fail(f"{value!r} names no ranks after the @", param, ctx)
+        return int(index), ranks or None
+
 
 @click.command()
 @click.argument("traces", nargs=-1, metavar="[TRACES]...")
@@ -74,6 +96,13 @@ ROUTINE = frozenset({"skipped_category", "thread_ignored", "sync_recorded"})
 @click.option("--per-collective", is_flag=True, help="A row for every collective.")
 @click.option("--per-rank", is_flag=True, help="A row for every rank.")
 @click.option("--per-group", is_flag=True, help="Tell sibling groups of a role apart.")
+@click.option(
+    "--explain",
+    type=CollectiveIndex(),
+    metavar="INDEX[@RANKS]",
+    help="Tell one collective event by event: its index, and its ranks where siblings "
+    "have it too, such as 39@0-3.",
+)
 @manifest_option
 @workers_option
 @workspace_options
@@ -92,6 +121,7 @@ def attribute(
     per_collective: bool,
     per_rank: bool,
     per_group: bool,
+    explain: tuple[int, str | None] | None,
     manifest: Path | None,
     workers: int | None,
     workspace: Path,
@@ -107,12 +137,15 @@ def attribute(
     Examples:
       synctax attribute traces/
       synctax attribute --group tp --per-collective -o culprits.csv
+      synctax attribute --group tp --explain 39@0-3
     """
-    chosen = [per_collective, per_rank, per_group]
+    chosen = [per_collective, per_rank, per_group, explain is not None]
     if sum(chosen) > 1:
         raise click.UsageError(
-            "--per-collective, --per-rank and --per-group exclude each other"
+            "--per-collective, --per-rank, --per-group and --explain exclude each other"
         )
+    if explain is not None and method != "path":
+        raise click.UsageError(f"--explain tells of paths, and --method {method} of none")
     from synctax.attribution.attribute import Options
     from synctax.attribution.attribute import attribute as attribute_tax
     from synctax.cli.progress import RoundsOfFiles
@@ -138,11 +171,15 @@ def attribute(
             on_round=rounds.on_round,
         )
     asked = _parameters(sources, group, op, tax, options)
-    table = ("collectives", "ranks", "groups")[chosen.index(True)] if any(chosen) else ""
-    result = _result(found, asked, table)
+    if explain is not None:
+        result, render = _explained(found, asked, explain, out)
+    else:
+        tables = ("collectives", "ranks", "groups")
+        table = tables[chosen.index(True)] if any(chosen) else ""
+        result, render = _result(found, asked, table), _render(found, table)
     told = [n for n in result.excluded if n.reason not in ROUTINE or out.verbosity > 0]
     notes([*([unwritable] if unwritable else []), *told], out)
-    emit(result, out, render=_render(found, table))
+    emit(result, out, render=render)
 
 
 def _measured(
@@ -234,6 +271,28 @@ def _result(found: "Attribution", asked: dict[str, Any], table: str) -> Result:
         return Result(ATTRIBUTE_RANKS, found.per_rank(), asked, left_out, extra)
     frame = found.to_frame(per_group=table == "groups")
     return Result(ATTRIBUTE, frame, asked, left_out, extra)
+
+
+def _explained(
+    found: "Attribution",
+    asked: dict[str, Any],
+    explain: tuple[int, str | None],
+    out: Output,
+) -> tuple[Result, Render]:
+    """Tell one collective."""
+    from synctax.attribution.choose import find
+    from synctax.attribution.story import story
+    from synctax.attribution.summary import excluded
+    from synctax.report import story_view
+    from synctax.schema import ATTRIBUTE_STORY
+
+    index, group_ranks = explain
+    told = story(found, find(found, index, group_ranks=group_ranks))
+    asked = {**asked, "explain": index if group_ranks is None else f"{index}@{group_ranks}"}
+    result = Result(
+        ATTRIBUTE_STORY, told.to_frame(), asked, excluded(found), told.envelope()
+    )
+    return result, lambda _: story_view.parts(told, every_event=out.verbosity > 0)
 
 
 def _nothing(found: "Attribution") -> str:

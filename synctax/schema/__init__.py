@@ -4,7 +4,12 @@ Tables are built here from plain arrays, the reference page is generated from he
 the rule that a unit stands in a column's name is tested here.
 """
 
-from synctax.schema.attribute import ATTRIBUTE, ATTRIBUTE_COLLECTIVES, ATTRIBUTE_RANKS
+from synctax.schema.attribute import (
+    ATTRIBUTE,
+    ATTRIBUTE_COLLECTIVES,
+    ATTRIBUTE_RANKS,
+    ATTRIBUTE_STORY,
+)
 from synctax.schema.inspect import INSPECT_FILES, INSPECT_GROUPS
 from synctax.schema.measure import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 from synctax.schema.table import Column, DType, Table
@@ -13,6 +18,7 @@ __all__ = [
     "ATTRIBUTE",
     "ATTRIBUTE_COLLECTIVES",
     "ATTRIBUTE_RANKS",
+    "ATTRIBUTE_STORY",
     "INSPECT_FILES",
     "INSPECT_GROUPS",
     "MEASURE",

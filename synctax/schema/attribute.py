@@ -230,3 +230,62 @@ ATTRIBUTE_RANKS = Table(
         _WINDOW,
     ),
 )
+
+ATTRIBUTE_STORY = Table(
+    "synctax.attribute-story/1",
+    "One collective, event by event (`--explain`): the critical paths of the straggler and "
+    "of the fastest rank since the moment at which both left the fence.",
+    (
+        Column("side", "str", "", "`slow`: of the straggler, `fast`: of the fastest rank"),
+        Column("rank", "int", "", "global rank"),
+        Column(
+            "offset_us",
+            "float",
+            "us",
+            "start, after the rank left the fence; negative for a culprit from before it",
+        ),
+        Column("duration_us", "float", "us", "how long it decided, within the window"),
+        Column(
+            "kind",
+            "str",
+            "",
+            "`kernel`, `copy`, `collective`, `slice` (of an operator or call), `gap` (host "
+            "time that nobody logged), `wait` (a thread was blocked), or `idle`: from the "
+            "fence to the first event",
+        ),
+        Column("thread", "str", "", "thread or stream"),
+        Column("name", "str", "", "as `culprit` of every collective is named"),
+        Column("gap_us", "float", "us", "idle time until the next event began"),
+        Column(
+            "gap_kind",
+            "str",
+            "",
+            "what that was: `launch`, `queue` (stream order), `cross` (another stream), "
+            "`sync`, `chain` (thread order), `handover` (another thread), `root`",
+        ),
+        Column(
+            "provenance",
+            "str",
+            "",
+            "how it is known that it led to the next: `recorded`, `calls` or `inferred`",
+        ),
+        Column(
+            "counterpart_us",
+            "float",
+            "us",
+            "duration of its counterpart on the fastest rank; null where there is none",
+        ),
+        Column("variation_us", "float", "us", "how much longer it took than that"),
+        Column("carried_us", "float", "us", "what its counterpart had done by the fence"),
+        Column(
+            "why",
+            "str",
+            "",
+            "`slower`, `no counterpart` or `carried`: the largest part of its variation",
+        ),
+        Column("culprit", "bool", "", "whether it is the culprit"),
+        Column(
+            "pair", "int", "", "number that an event and its counterpart on the path share"
+        ),
+    ),
+)
