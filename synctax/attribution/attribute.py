@@ -24,6 +24,8 @@ from synctax.trace.model import Note
 if TYPE_CHECKING:
     import pandas as pd
 
+    from synctax.attribution.story_model import Story
+
 Window = Literal["fence", "lca"]
 Match = Literal["counterpart", "path"]
 Method = Literal["path", "longest", "last-kernel"]
@@ -143,6 +145,33 @@ class Attribution:
         from synctax.attribution.summary import per_rank
 
         return per_rank(self)
+
+    def verdict(self) -> dict[str, tuple[str, ...]]:
+        """Say in sentences what was found, by group role."""
+        from synctax.attribution.facts import facts
+        from synctax.attribution.verdict import verdict
+
+        return {one.group: verdict(one) for one in facts(self)}
+
+    def explain(self, index: int, *, group_ranks: str | None = None) -> "Story":
+        """Tell one collective event by event.
+
+        Parameters
+        ----------
+        index, group_ranks
+            As in `per_collective`; the ranks where several groups have the index.
+
+        Raises
+        ------
+        SynctaxError
+            If there is no such collective, or several, or it was not attributed.
+        ValueError
+            If this was made with a `method` other than "path".
+        """
+        from synctax.attribution.choose import find
+        from synctax.attribution.story import story
+
+        return story(self, find(self, index, group_ranks=group_ranks))
 
 
 def attribute(

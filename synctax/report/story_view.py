@@ -141,9 +141,11 @@ def _table(story: "Story", groups: Sequence[Sequence[Pair]]) -> "RenderableType"
     before = [] if story.before is None else [[Pair(story.before, None)]]
     rows = [_row(group) for group in [*before, *groups]]
     slow, fast = f"rank {story.slow.rank} (last)", f"rank {story.fast.rank} (first)"
-    titles = ("", "at", slow, "on", "took", "then idle")
-    titles += ("at ", fast, "took ", "then idle ", "longer", "why")
-    ranks = (0, 1, 0, 4, 0, 3, 5, 2, 0, 3, 0, 1)
+    titles = (
+        *("", "at", slow, "on", "took", "then idle"),
+        *("at ", fast, "took ", "then idle ", "longer", "why"),
+    )
+    ranks = (0, 1, 0, 4, 0, 3, 5, 2, 0, 3, 0, 1)  # which columns leave first
     left = {"", slow, fast, "on", "why", "then idle", "then idle "}
     return tables.table(
         [
