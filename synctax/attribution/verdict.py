@@ -150,11 +150,10 @@ def _passed_on(told: Facts) -> str:
     share = told.propagated_share
     if share is None or share < NOTEWORTHY:
         return ""
-    by = f" in {_listed(list(told.passed_on_by[:NAMED]))}" if told.passed_on_by else ""
+    by = f" ({_listed(list(told.passed_on_by[:NAMED]))})" if told.passed_on_by else ""
     began = _who(told.origins, told.n_ranks, "the origin of")
     return (
-        f"passed on: {_percent(share)} of the tax is waiting for other groups; it began"
-        f"{by}, {began}"
+        f"passed on: {_percent(share)} of the tax is waiting for other groups{by}; {began}"
     )
 
 
