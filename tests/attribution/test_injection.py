@@ -11,10 +11,19 @@ from synctax.attribution.results import Known
 from synctax.synth import Delay, SynthJob, truth
 from tests.attribution.injected import draw, judge, run, written
 
-QUIET = SynthJob(tp=4, fsdp=2, layers=2, steps=3, seed=3, sync_records="full", jitter=0.005)
+QUIET = SynthJob(
+    tp=4,
+    fsdp=2,
+    layers=2,
+    steps=3,
+    seed=3,
+    sync_records="full",
+    jitter=0.005,
+    truth_paths=True,
+)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_a_delay_that_shows_is_blamed_on_its_rank_and_cause(seed, tmp_path):
     verdict = run(draw(seed), tmp_path)
     assert verdict.what in ("ok", "hidden"), verdict.detail
@@ -99,7 +108,7 @@ def test_both_ways_to_find_counterparts_find_a_slow_kernel(tmp_path, match):
 
 def test_the_longest_kernel_is_not_the_late_one(tmp_path):
     """What a profiler's list of long kernels suggests is innocent here."""
-    delay = Delay(1, 1, 1, 100.0)
+    delay = Delay(1, 1, 2, 70.0)
     job = replace(QUIET, delays=(delay,))
     tax = written(job, tmp_path)
     known = truth(job)
