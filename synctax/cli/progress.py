@@ -131,7 +131,7 @@ def _lines(done: _Done) -> Iterator[Progress]:
             say(f"{done.doing}: {done.text()}")
 
     yield _counting(done, changed)
-    past = "read" if done.doing == "reading" else f"{done.doing}: done"
+    past = "read" if done.doing == "reading" else done.doing
     say(f"{past}: {done.text()}")
 
 
