@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I8, I32, I64, NS_PER_US, Bool
+from synctax.arrays import ABSENT, I8, I32, I64, NS_PER_US
 from synctax.graph.launches import NEVER_NS, Launches
 from synctax.graph.lines import Gpu, Lines
-from synctax.graph.lookup import by_id
 from synctax.graph.model import Provenance
+from synctax.graph.records import Recorded, recorded_waits
 from synctax.trace import names
 from synctax.trace.model import EventKind, Note, RankTrace
 from synctax.trace.names import by_name
@@ -16,10 +16,6 @@ from synctax.trace.names import by_name
 EXPLAINED_NS = 15 * NS_PER_US
 """A kernel that starts this soon after its launch and its stream were ready needs no other
 reason; beside calls that wait for events, only a longer delay is taken for one."""
-
-RESOLUTION_NS = 2 * NS_PER_US
-"""What a record says a kernel waited for may seem to end this much after its start: whole
-µs cut start and duration apart."""
 
 SEARCH_STEPS = 64
 """An event that ended this many events ago is no reason to start now."""
@@ -73,7 +69,7 @@ def cross_edges(trace: RankTrace, launch: Launches, gpu: Gpu, lines: Lines) -> C
     implicitly, gets no edges of its own: PyTorch's streams do not block. Where a program's
     do, the inferred edges cover it, those from records cannot.
     """
-    known = _recorded(trace, launch, gpu, lines)
+    known = recorded_waits(trace, launch, gpu, lines)
     limit = gpu.launched_ns.copy()
     wanted = gpu.inside | known.pending
     kind = np.full(gpu.start_ns.size, Provenance.INFERRED, np.int8)
@@ -180,56 +176,7 @@ def _is_wait(name: str) -> bool:
     return names.call(name) == "wait"
 
 
-def _is_stream_wait(name: str) -> bool:
-    return name == "Stream Wait Event"
-
-
-@dataclass(frozen=True, slots=True)
-class _Recorded:
-    """What sync records say.
-
-    `source` and `target` (e,) are edges; `pending` (g,) are targets of waits that the
-    records leave open; `told` is whether any record says what was waited for;
-    `contradicted` counts waits for what ended after the waiting event had started.
-    """
-
-    source: I64
-    target: I64
-    pending: Bool
-    told: bool
-    contradicted: int
-
-
-def _recorded(trace: RankTrace, launch: Launches, gpu: Gpu, lines: Lines) -> _Recorded:
-    events, syncs = trace.events, trace.syncs
-    named = events.name[syncs.event]
-    rows = np.flatnonzero(by_name(trace.strings, named, _is_stream_wait, np.bool_))
-    pending = np.zeros(gpu.start_ns.size, np.bool_)
-    if not rows.size:
-        return _Recorded(rows, rows, pending, told=False, contradicted=0)
-    calls = np.flatnonzero(events.kind == EventKind.RUNTIME)
-    event = syncs.event[rows]
-    ids = events.correlation[calls]
-    wait = by_id(ids, events.correlation[event])
-    record = by_id(ids, syncs.wait_correlation[rows])
-    start = np.append(events.start_ns[calls] + launch.skew_ns, 0)
-    called_ns = np.where(wait >= 0, start[wait], events.start_ns[event])
-    device = events.device[event].astype(np.int64)
-    own = lines.number(device, events.stream[event].astype(np.int64))
-    target = lines.first_launched_after(own, called_ns)
-    told = (syncs.wait_stream[rows] >= 0) & (record >= 0)
-    other = lines.number(device, np.where(told, syncs.wait_stream[rows], ABSENT))
-    source = lines.last_launched_before(other, start[record])
-    pending[target[~told & (target >= 0)]] = True
-    pair = (target >= 0) & (source >= 0) & (own != other)
-    source, target = source[pair], target[pair]
-    pending[target] = False
-    late = gpu.end_ns[source] > gpu.start_ns[target] + RESOLUTION_NS
-    edges = np.unique(np.stack([source, target])[:, ~late], axis=1)
-    return _Recorded(edges[0], edges[1], pending, bool(told.any()), int(late.sum()))
-
-
-def _notes(known: _Recorded) -> tuple[Note, ...]:
+def _notes(known: Recorded) -> tuple[Note, ...]:
     counted = (
         ("sync_recorded", known.source.size, "waits between streams, recorded"),
         (

@@ -12,7 +12,9 @@ TIE_NS = 3_000
 JOBS = {
     "several groups": SynthJob(tp=4, fsdp=2, layers=2, steps=3, seed=5),
     "experts": SynthJob(tp=2, fsdp=4, ep=2, layers=2, steps=3, seed=6),
-    "all-reduce": SynthJob(tp=4, fsdp=2, layers=2, steps=3, seed=7, tp_op="all_reduce"),
+    "all-reduce": SynthJob(
+        tp=4, fsdp=2, layers=2, steps=3, seed=7, tp_op="all_reduce", jitter=0.06
+    ),
     "replicas": SynthJob(tp=2, fsdp=2, dp=2, layers=2, steps=3, seed=8),
     "no run-ahead": SynthJob(tp=4, layers=2, steps=3, seed=9, run_ahead_steps=0),
     "heavy tails": SynthJob(tp=4, layers=2, steps=3, seed=10, jitter_law="frechet"),
