@@ -96,7 +96,11 @@ def _rows(trace: RankTrace, spans: I64, launching: I64) -> tuple[I64, int]:
     busy[events.lane[launching]] = True
     ignored = np.setdiff1d(events.lane[host], np.flatnonzero(busy)).size
     host &= busy[events.lane]
-    return np.flatnonzero(host & ~_within(trace, spans)), int(ignored)
+    host &= ~_within(trace, spans)
+    # of an operator and a call with the same (whole) µs the call is inside
+    calls = host & (events.kind == EventKind.RUNTIME)
+    rows = np.concatenate([np.flatnonzero(host & ~calls), np.flatnonzero(calls)])
+    return rows, int(ignored)
 
 
 def _is_step(name: str) -> bool:

@@ -600,6 +600,14 @@ def test_a_kernel_belongs_to_the_slice_of_its_operator_that_launched_it():
     assert parents == {"gemm": slices[0], "tail": slices[1]}
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_call_with_the_very_times_of_its_operator_is_inside(order):
+    operator = cpu_op("aten::mm", 0, 5)
+    story = Told([operator, *launch("gemm", (0, 5), (5, 30), corr=1)][::order])
+    assert story.path("gemm") == [("cudaLaunchKernel", 5)]
+    assert story.thread(1) == [("aten::mm", 0, 0), ("cudaLaunchKernel", 0, 5)]
+
+
 def test_events_of_unknown_categories_do_not_disturb(tmp_path):
     events = [
         *launch("gemm", (0, 5), (10, 80), corr=1),
