@@ -12,6 +12,8 @@ from doc_pages import ROOT, Sandbox, blocks
 pytestmark = pytest.mark.repo
 
 README = ROOT / "README.md"
+RECORDED = "docs/cases.md"
+"""The page whose commands need recorded traces."""
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -30,7 +32,12 @@ def same(request, path: Path, made: str) -> None:
 @pytest.mark.parametrize("page", doc_pages.PAGES)
 def test_commands_on_a_page_print_what_it_shows(request, tmp_path, page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    same(request, ROOT / page, doc_pages.rerun(text, Sandbox(tmp_path)))
+    sandbox = Sandbox(tmp_path)
+    if page == RECORDED:
+        traces = request.getfixturevalue("shared_traces")
+        for folder in filter(Path.is_dir, traces.iterdir()):
+            (sandbox.home / folder.name).symlink_to(folder)
+    same(request, ROOT / page, doc_pages.rerun(text, sandbox))
 
 
 @pytest.mark.parametrize("page", doc_pages.PAGES)
