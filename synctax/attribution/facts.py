@@ -76,6 +76,8 @@ class Facts:
         Least and largest tax of collectives whose straggler's path is GPU only.
     classes, last, origins : tuple of (name, share of tax)
         Classes of culprits, stragglers, and ranks where the cause lies; largest first.
+    class_of : mapping of rank to name
+        The class with most tax of each straggler.
     worst : Culprit or None
         With the most variation.
     passed_on_by : tuple of str
@@ -105,6 +107,7 @@ class Facts:
     classes: tuple[tuple[str, float], ...]
     last: tuple[tuple[int, float], ...]
     origins: tuple[tuple[int, float], ...]
+    class_of: dict[int, str]
     worst: Culprit | None
     passed_on_by: tuple[str, ...]
     latency_us: dict[str, float]
@@ -136,6 +139,7 @@ def _facts(found: "Attribution", part: Part) -> Facts:
     gpu_tax = tax[gpu_only & (tax > 0)] / NS_PER_US
     names = np.array(class_names(found, rows), object)
     slots = _asked(found, part)
+    last = _global(found, found.slow.rank[rows])
     return Facts(
         group=part.role,
         asked=slots.size,
@@ -155,8 +159,9 @@ def _facts(found: "Attribution", part: Part) -> Facts:
         diffuse_share=of_tax(tax[results.culprit[rows] < 0]),
         overlapped_share=_overlapped(found, results.slot[rows]),
         classes=_shares(names.tolist(), tax),
-        last=_shares(_global(found, found.slow.rank[rows]), tax),
+        last=_shares(last, tax),
         origins=_shares(_global(found, results.origin_rank[rows]), tax),
+        class_of=_class_of(last, names.tolist(), tax),
         worst=_worst(found, rows, whole),
         passed_on_by=_passed_on_by(found, rows),
         latency_us={
@@ -198,6 +203,12 @@ def _shares(names: list[Any], tax: I64) -> tuple[tuple[Any, float], ...]:
     whole = sum(sums.values())
     order = sorted(sums.items(), key=lambda pair: -pair[1])
     return tuple((name, own / whole) for name, own in order if own > 0 and name != -1)
+
+
+def _class_of(ranks: list[int], names: list[str], tax: I64) -> dict[int, str]:
+    """The class with most tax of each rank."""
+    pairs = _shares(list(zip(ranks, names, strict=True)), tax)
+    return {rank: name for (rank, name), _ in reversed(pairs)}
 
 
 def _overlapped(found: "Attribution", slots: I64) -> float | None:

@@ -26,6 +26,9 @@ NOTEWORTHY = 0.1
 STANDS_OUT = 2.0
 """A rank is named if its share of the tax is this many times its fair share."""
 
+PAIR_LIMIT = 0.75
+"""Or at least this: of two ranks none can have twice its fair share."""
+
 NAMED = 3
 """So many ranks, classes or outliers are named."""
 
@@ -74,19 +77,33 @@ def _who_and_what(told: Facts) -> str:
         return "no collective could be attributed"
     if not told.waited:
         return f"nobody waited in any of {told.told} collectives"
-    named = [
-        f"{_CLASS_TEXT[name]} ({_percent(share)} of the tax)"
+    kinds = [
+        (_CLASS_TEXT[name], _percent(share))
         for name, share in told.classes
         if name in _CLASS_TEXT and share >= NOTEWORTHY
+    ][:NAMED]
+    of_what = [" of the tax", *[""] * NAMED]
+    named = [
+        f"{name} ({share}{of})" for (name, share), of in zip(kinds, of_what, strict=False)
     ]
-    what = f"culprits are {_listed(named[:NAMED])}" if named else "no culprit can be named"
-    return f"{what}; {_who(told.last, told.n_ranks, 'last for')}"
+    what = f"culprits are {_listed(named)}" if named else "no culprit can be named"
+    return f"{what}; {_who(told.last, told.n_ranks, 'last for')}{_each(told)}"
+
+
+def _each(told: Facts) -> str:
+    """Say by what each of several ranks that stand out was late, where that differs."""
+    ranks = [rank for rank, _ in _standing(told.last, told.n_ranks)]
+    kinds = [told.class_of.get(rank, "") for rank in ranks]
+    if len(set(kinds)) < 2 or not set(kinds) <= set(_CLASS_TEXT):
+        return ""
+    pairs = zip(ranks, kinds, strict=True)
+    told_apart = ", ".join(f"rank {rank}: {_CLASS_TEXT[kind]}" for rank, kind in pairs)
+    return f" ({told_apart})"
 
 
 def _who(ranks: Sequence[tuple[int, float]], n_ranks: int, words: str) -> str:
     """Name the ranks that hold far more than their fair share of the tax."""
-    limit = min(STANDS_OUT / max(n_ranks, 1), 0.75)
-    standing = [(rank, share) for rank, share in ranks if share >= limit][:NAMED]
+    standing = _standing(ranks, n_ranks)
     if not standing:
         rank, share = ranks[0]
         return f"no rank stands out (rank {rank} was {words} {_percent(share)} of it)"
@@ -95,6 +112,11 @@ def _who(ranks: Sequence[tuple[int, float]], n_ranks: int, words: str) -> str:
     ranks_named = _listed([str(rank) for rank, _ in standing])
     was = "rank {} was" if one else "ranks {} were"
     return f"{was.format(ranks_named)} {words} {_percent(total)} of it"
+
+
+def _standing(ranks: Sequence[tuple[int, float]], n_ranks: int) -> list[tuple[int, float]]:
+    limit = min(STANDS_OUT / max(n_ranks, 1), PAIR_LIMIT)
+    return [(rank, share) for rank, share in ranks if share >= limit][:NAMED]
 
 
 def _worst(told: Facts) -> str:
@@ -133,10 +155,10 @@ def _carried(told: Facts) -> str:
     share = told.carried_share
     if share is None or share < NOTEWORTHY:
         return ""
-    ranks = [rank for rank, own in told.last if own >= STANDS_OUT / max(told.n_ranks, 1)]
+    ranks = [rank for rank, _ in _standing(told.last, told.n_ranks)]
     who = "stragglers were"
     if ranks:
-        named = _listed([str(rank) for rank in ranks[:NAMED]])
+        named = _listed([str(rank) for rank in ranks])
         who = f"rank {named} was" if len(ranks) == 1 else f"ranks {named} were"
     where = dict(told.classes).get("carried", 0.0)
     tail = "; no single item made them late" if where >= MOST else ""

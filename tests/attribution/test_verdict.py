@@ -30,6 +30,7 @@ PLAIN = Facts(
     classes=(("gemm", 0.78), ("attention", 0.15), ("copy", 0.07)),
     last=((2, 0.28), (0, 0.26), (1, 0.24), (3, 0.22)),
     origins=((2, 0.28), (0, 0.26), (1, 0.24), (3, 0.22)),
+    class_of={},
     worst=None,
     passed_on_by=(),
     latency_us={"launch": 0.0, "queue": 0.0, "cross": 0.0},
@@ -46,7 +47,9 @@ def said(**changes: object) -> str:
 
 def test_classes_are_named_with_their_share_and_small_ones_are_not():
     text = said()
-    assert "culprits are GEMM kernels (78 % of the tax) and attention kernels (15 %" in text
+    assert (
+        "culprits are GEMM kernels (78 % of the tax) and attention kernels (15 %)" in text
+    )
     assert "copies" not in text
 
 
@@ -58,6 +61,15 @@ def test_ranks_with_twice_their_fair_share_are_named():
     assert "rank 3 was last for 61 % of it" in said(last=((3, 0.61), (0, 0.2)))
     last = ((0, 0.4), (6, 0.31), (1, 0.1))
     assert "ranks 0 and 6 were last for 71 % of it" in said(last=last, n_ranks=8)
+
+
+def test_ranks_that_stand_out_by_different_things_are_told_apart():
+    last = ((2, 0.5), (5, 0.4), (0, 0.1))
+    apart = said(last=last, n_ranks=8, class_of={2: "gemm", 5: "attention"})
+    assert "last for 90 % of it (rank 2: GEMM kernels, rank 5: attention kernels)" in apart
+    assert "(rank" not in said(last=last, n_ranks=8, class_of={2: "gemm", 5: "gemm"})
+    lone = said(last=last, n_ranks=8, class_of={2: "gemm", 5: "carried"})
+    assert "(rank" not in lone
 
 
 def test_of_a_pair_only_a_rank_with_three_quarters_stands_out():
