@@ -51,7 +51,7 @@ def test_events_and_idle_time_fill_the_window_to_the_nanosecond(found):
         assert_whole(told)
 
 
-@pytest.mark.parametrize("name", ["megatron-tp8-a100", "torchrec4-sleep-rank2"])
+@pytest.mark.parametrize("name", ["dlrm8-v100", "torchrec4-sleep-rank2"])
 def test_so_they_do_in_real_traces(shared_traces, name):
     for told in every_story(attributed(shared_traces / name)):
         assert_whole(told)
