@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import ABSENT, I8, I64, NS_PER_US, Bool
-from synctax.graph.launches import Launches
+from synctax.graph.launches import NEVER_NS, Launches
 from synctax.graph.lines import Gpu, Lines
 from synctax.graph.lookup import by_id
 from synctax.graph.model import Provenance
+from synctax.graph.records import StreamWaits
 from synctax.trace import names
 from synctax.trace.model import EventKind, RankTrace
 from synctax.trace.names import by_name
@@ -55,7 +56,11 @@ class Blocked:
 
 
 def blocked(
-    trace: RankTrace, launch: Launches, gpu: Gpu, lines: Lines, threads: Bool
+    trace: RankTrace,
+    launch: Launches,
+    gpu: Gpu,
+    streams: tuple[Lines, StreamWaits],
+    threads: Bool,
 ) -> Blocked:
     """Find what each blocking call waited for.
 
@@ -69,7 +74,7 @@ def blocked(
     trace : RankTrace
     launch : Launches
     gpu : Gpu
-    lines : Lines
+    streams : Lines, StreamWaits
     threads : (l,) bool
         Lanes whose calls count; what a watchdog waits for holds up nobody.
 
@@ -77,7 +82,7 @@ def blocked(
     ----------
     Synchronization-tax paper, section 4.1, synchronization edges.
     """
-    events = trace.events
+    events, lines = trace.events, streams[0]
     calls = np.flatnonzero(events.kind == EventKind.RUNTIME)
     code = by_name(trace.strings, events.name[calls], _code, np.int8)
     blocks = (code > 0) & threads[events.lane[calls]]
@@ -91,8 +96,8 @@ def blocked(
     code = code[blocks]
     for rows, what in (
         _own_copies(trace, launch, waits, code),
-        _on_stream(waits, lines, code),
-        _by_event(waits, lines, code),
+        _on_stream(waits, gpu, streams, code),
+        _by_event(waits, gpu, streams, code),
     ):
         found[rows], provenance[rows], open_[rows] = what, Provenance.RECORDED, False
     rest = np.flatnonzero(open_)
@@ -184,18 +189,41 @@ def _is_direct(name: str) -> bool:
     return any(word in name for word in ("Pinned", "DtoD", "DeviceToDevice", "PtoP"))
 
 
-def _on_stream(waits: _Waits, lines: Lines, code: I8) -> tuple[I64, I64]:
-    """Stream syncs whose record names the stream, and its last event before the call."""
+def _on_stream(
+    waits: _Waits, gpu: Gpu, streams: tuple[Lines, StreamWaits], code: I8
+) -> tuple[I64, I64]:
+    """Stream syncs whose record names the stream, and what its last work was then."""
     rows = np.flatnonzero((code == _STREAM) & (waits.stream >= 0))
-    line = lines.number(waits.device[rows], waits.stream[rows])
-    return rows, lines.last_launched_before(line, waits.start_ns[rows])
+    line = streams[0].number(waits.device[rows], waits.stream[rows])
+    return rows, _last_work(gpu, streams, line, waits.start_ns[rows])
 
 
-def _by_event(waits: _Waits, lines: Lines, code: I8) -> tuple[I64, I64]:
-    """Event syncs whose record names the event, and the last event before its record."""
+def _by_event(
+    waits: _Waits, gpu: Gpu, streams: tuple[Lines, StreamWaits], code: I8
+) -> tuple[I64, I64]:
+    """Event syncs whose record names the event, and the last work before its record."""
     rows = np.flatnonzero((code == _EVENT) & (waits.event_stream >= 0))
-    line = lines.number(waits.device[rows], waits.event_stream[rows])
-    return rows, lines.last_launched_before(line, waits.recorded_ns[rows])
+    line = streams[0].number(waits.device[rows], waits.event_stream[rows])
+    return rows, _last_work(gpu, streams, line, waits.recorded_ns[rows])
+
+
+def _last_work(
+    gpu: Gpu, streams: tuple[Lines, StreamWaits], line: I64, before_ns: I64
+) -> I64:
+    """Last event of a stream that was launched before a moment, -1 if none.
+
+    Or one that the stream was to wait for by then, if that ended later.
+    """
+    lines, told = streams
+    found = lines.last_launched_before(line, before_ns)
+    newest = np.append(gpu.launched_ns, NEVER_NS)[found]
+    query, wait = told.behind(line, newest, before_ns)
+    end = np.append(gpu.end_ns, NEVER_NS)
+    order = np.argsort(end[told.source[wait]], kind="stable")
+    query, source = query[order], told.source[wait[order]]
+    later = end[source] > end[found[query]]
+    found[query[later]] = source[later]
+    return found
 
 
 def _anything(waits: _Waits, gpu: Gpu, lines: Lines, rows: I64) -> I64:

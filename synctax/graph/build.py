@@ -15,6 +15,7 @@ from synctax.graph.launches import Launches, launches
 from synctax.graph.lines import Gpu, Lines
 from synctax.graph.lookup import search
 from synctax.graph.model import ROOT, EdgeKind, Graph, NodeKind, Nodes, Provenance
+from synctax.graph.records import StreamWaits
 from synctax.graph.spans import Issued, issued
 from synctax.graph.streams import CrossEdges, cross_edges
 from synctax.graph.waits import Waits, cut_waits, shifted
@@ -68,10 +69,11 @@ def build_graph(trace: RankTrace) -> Graph:
     lines = Lines.of(gpu)
     threads = np.zeros(trace.lanes.thread.size + 1, np.bool_)
     threads[host.lane] = True
-    sync = blocked(trace, launch, gpu, lines, threads)
+    told = StreamWaits.of(trace, launch, gpu, lines)
+    sync = blocked(trace, launch, gpu, (lines, told), threads)
     made = issued(trace, found, spans)
     host, waits, wait_notes = cut_waits(trace, shifted(host, launch.skew_ns), sync, made)
-    crossing = cross_edges(trace, launch, gpu, lines)
+    crossing = cross_edges(trace, launch, gpu, lines, told)
     builder = _Builder.of(trace, launch, gpu, host, found.kernels)
     builder.launch_edges(launch)
     builder.issue_edges(made)

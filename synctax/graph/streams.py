@@ -8,7 +8,7 @@ from synctax.arrays import ABSENT, I8, I32, I64, NS_PER_US
 from synctax.graph.launches import NEVER_NS, Launches
 from synctax.graph.lines import Gpu, Lines
 from synctax.graph.model import Provenance
-from synctax.graph.records import Recorded, recorded_waits
+from synctax.graph.records import Recorded, StreamWaits, recorded_waits
 from synctax.trace import names
 from synctax.trace.model import EventKind, Note, RankTrace
 from synctax.trace.names import by_name
@@ -39,7 +39,9 @@ class CrossEdges:
     notes: tuple[Note, ...]
 
 
-def cross_edges(trace: RankTrace, launch: Launches, gpu: Gpu, lines: Lines) -> CrossEdges:
+def cross_edges(
+    trace: RankTrace, launch: Launches, gpu: Gpu, lines: Lines, told: StreamWaits
+) -> CrossEdges:
     """Find what GPU events waited for on other streams.
 
     Sync records that say what was waited for are exact, and where a trace has such,
@@ -58,6 +60,7 @@ def cross_edges(trace: RankTrace, launch: Launches, gpu: Gpu, lines: Lines) -> C
     launch : Launches
     gpu : Gpu
     lines : Lines
+    told : StreamWaits
 
     References
     ----------
@@ -69,7 +72,7 @@ def cross_edges(trace: RankTrace, launch: Launches, gpu: Gpu, lines: Lines) -> C
     implicitly, gets no edges of its own: PyTorch's streams do not block. Where a program's
     do, the inferred edges cover it, those from records cannot.
     """
-    known = recorded_waits(trace, launch, gpu, lines)
+    known = recorded_waits(told, gpu, lines)
     limit = gpu.launched_ns.copy()
     wanted = gpu.inside | known.pending
     kind = np.full(gpu.start_ns.size, Provenance.INFERRED, np.int8)

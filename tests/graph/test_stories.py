@@ -172,6 +172,24 @@ def test_a_ready_kernel_waits_for_room_on_the_gpu():
     assert ("big", "cross", "inferred") in story.into("small")
 
 
+def test_a_stream_passes_on_what_it_was_told_to_wait_for():
+    """Stream 8 runs nothing after its wait: its event, and a sync with it, wait too."""
+    story = Told(
+        launch("gemm", (0, 2), (10, 50), corr=1),
+        launch("short", (3, 5), (6, 9), stream=8, corr=2),
+        record_and_wait(record=4, wait=5, at=6),
+        stream_wait(7, 0.3, stream=8, on_stream=7, on_corr=4, corr=5),
+        record_and_wait(record=14, wait=15, at=9),
+        stream_wait(10, 0.3, stream=20, on_stream=8, on_corr=14, corr=15),
+        launch(NCCL, (11, 12), (51, 90), stream=20, corr=6),
+        runtime("cudaStreamSynchronize", 20, 34, corr=7),
+        sync("Stream Sync", 20, 34, corr=7, stream=8),
+    )
+    crossing = {edge for edge in story.into(NCCL) if edge[1] == "cross"}
+    assert crossing == {("gemm", "cross", "recorded"), ("short", "cross", "recorded")}
+    assert ("gemm", "sync", "recorded") in story.into("cudaStreamSynchronize")
+
+
 def test_a_record_that_times_contradict_is_left_out_and_counted():
     story = Told(
         launch("gemm", (0, 2), (10, 50), corr=1),
