@@ -145,15 +145,16 @@ def critical_paths(
         raise ValueError(f"{target.size} targets, {begin_ns.size} windows")
     if deciding is None:
         deciding = deciding_edges(graph, tolerance_us=tolerance_us)
-    # a memoryview gives plain ints one by one: only what is walked is converted
-    parent_of = np.where(deciding >= 0, graph.parent[deciding], ROOT).data
-    ready_ns = graph.ready_ns.data
-    begins = graph.nodes.start_ns.data
+    parent = np.where(deciding >= 0, graph.parent[deciding], ROOT)
+    # a window that begins before this goes on from a node to its parent
+    due_ns = np.minimum(graph.nodes.start_ns, graph.ready_ns[parent])
+    due_ns[parent == ROOT] = np.iinfo(np.int64).min
     items: list[int] = []
     counts, heads = [], []
     start_ns = graph.nodes.start_ns[target].tolist()
     for node, begin, stop in zip(target.tolist(), begin_ns.tolist(), start_ns, strict=True):
-        path, head = _walk(parent_of, ready_ns, begins, node, min(begin, stop))
+        # a memoryview gives plain ints one by one: only what is walked is converted
+        path, head = _walk(parent.data, due_ns.data, node, min(begin, stop))
         items += reversed(path)
         counts.append(len(path))
         heads.append(head)
@@ -161,18 +162,13 @@ def critical_paths(
 
 
 def _walk(
-    parent_of: memoryview,
-    ready_ns: memoryview,
-    begins: memoryview,
-    node: int,
-    begin: int,
+    parent_of: memoryview, due_ns: memoryview, node: int, begin: int
 ) -> tuple[list[int], int]:
     """Nodes from the target's parent back to the window's first, and that first node."""
     path = []
-    parent = parent_of[node]
-    while parent != ROOT and begins[node] > begin and ready_ns[parent] > begin:
-        path.append(parent)
-        node, parent = parent, parent_of[parent]
+    while due_ns[node] > begin:
+        node = parent_of[node]
+        path.append(node)
     return path, node
 
 

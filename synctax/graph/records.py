@@ -113,7 +113,7 @@ class StreamWaits:
             at, further = self._pending(
                 self.other[wait], self.newest_ns[wait], self.recorded_ns[wait]
             )
-            query, wait = np.unique(np.stack([query[at], further]), axis=1)
+            query, wait = _distinct(query[at], further, len(self))
         none = np.empty(0, np.int64)
         return (
             np.concatenate([none, *(pair[0] for pair in pairs)]),
@@ -139,6 +139,12 @@ class StreamWaits:
             waits.append(wait[hit])
         none = np.empty(0, np.int64)
         return np.concatenate([none, *queries]), np.concatenate([none, *waits])
+
+
+def _distinct(first: I64, second: I64, size: int) -> tuple[I64, I64]:
+    """Pairs of numbers, of which the second is below a size, each once."""
+    key = np.unique(first * size + second)
+    return key // max(size, 1), key % max(size, 1)
 
 
 def _is_stream_wait(name: str) -> bool:
@@ -187,6 +193,6 @@ def recorded_waits(waits: StreamWaits, gpu: Gpu, lines: Lines) -> Recorded:
     edges = edges[:, gpu.lane[edges[0]] != gpu.lane[edges[1]]]
     pending[edges[1]] = False
     late = gpu.end_ns[edges[0]] > gpu.start_ns[edges[1]] + RESOLUTION_NS
-    edges, contradicted = np.unique(edges[:, ~late], axis=1), int(late.sum())
+    source, of = _distinct(edges[0][~late], edges[1][~late], gpu.start_ns.size)
     told = bool(waits.told.any())
-    return Recorded(edges[0], edges[1], pending, told, contradicted)
+    return Recorded(source, of, pending, told, int(late.sum()))

@@ -6,7 +6,7 @@ import pytest
 from synctax.errors import SynctaxError
 from synctax.graph.build import build_graph
 from synctax.graph.critical_path import critical_paths, deciding_edges
-from synctax.graph.model import NodeKind
+from synctax.graph.model import EdgeKind, NodeKind
 from synctax.trace.kineto import read_rank
 from tests.graph.made import Told, copy, launch, made, sync
 from tests.trace import builders
@@ -613,7 +613,7 @@ def test_a_kernel_belongs_to_the_slice_of_its_operator_that_launched_it():
         name: story.graph.parent[e]
         for name in ("gemm", "tail")
         for e in np.flatnonzero(story.graph.child == story.node(name))
-        if story.graph.kind[e] == 3
+        if story.graph.kind[e] == EdgeKind.LAUNCH
     }
     assert parents == {"gemm": slices[0], "tail": slices[1]}
 
@@ -724,3 +724,28 @@ def test_networkx_gets_nodes_and_edges_with_their_meaning():
     assert edge == {"kind": "stream", "provenance": "recorded", "complete_ns": 50_000}
     assert nx.nodes[story.node("gemm")]["kind"] == "gpu"
     assert nx.number_of_edges() <= story.graph.parent.size
+
+
+def test_thousands_of_waits_on_a_stream_that_runs_nothing_stay_few_edges():
+    """Two streams wait for each other in turn; what comes of it needs one edge each."""
+    waits = [
+        [
+            record_and_wait(record=1000 + i, wait=3000 + i, at=10 + 4 * i),
+            stream_wait(
+                11 + 4 * i, 0.3, stream=8 + i % 2, on_stream=7 + i % 2,
+                on_corr=1000 + i, corr=3000 + i,
+            ),
+        ]
+        for i in range(400)
+    ]  # fmt: skip
+    story = Told(
+        launch("gemm", (0, 2), (10, 2_000), corr=1),
+        launch("left", (3, 4), (5, 6), stream=8, corr=2),
+        launch("right", (5, 6), (7, 8), stream=9, corr=3),
+        waits,
+        launch("end", (1_700, 1_702), (2_001, 2_010), stream=9, corr=4),
+    )
+    crossing = [edge for edge in story.into("end") if edge[1] == "cross"]
+    assert ("gemm", "cross", "recorded") in crossing
+    assert np.sum(story.graph.kind == EdgeKind.CROSS) <= 4
+    assert story.path("end") == [("cudaLaunchKernel", 2), ("gemm", 1990)]
