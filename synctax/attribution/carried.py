@@ -137,22 +137,21 @@ def _increases(
 def _grown(late: I64, slower: I64, found: Bool, tax_ns: int) -> I64:
     """Steps of the least lateness from each item onwards, from 0 up to the tax.
 
-    Where an item has no counterpart, its rank was later after it by all of its duration.
+    A step lies between two items with counterparts. It is owed by the first, as far as
+    that was slower, and by items without counterpart between them; the larger first.
     """
     level = tax_ns
     steps = np.zeros(late.size, np.int64)
-    known = zip(
-        range(late.size - 1, -1, -1),
-        late[::-1].tolist(),
-        slower[::-1].tolist(),
-        found[::-1].tolist(),
-        strict=True,
-    )
-    for at, then, own, has_twin in known:
-        lower = min(level, then) if has_twin else level - own
-        lower = max(lower, 0)
-        steps[at] = min(level - lower, own)
+    between: list[int] = []
+    for at in range(late.size - 1, -1, -1):
+        between.append(at)
+        if not found[at]:
+            continue
+        lower = max(0, min(level, int(late[at])))
+        for item in sorted(between, key=lambda item: -int(slower[item])):
+            steps[item] = min(level - lower - int(steps[between].sum()), slower[item])
         level = lower
+        between = []
         if not level:
             break
     return steps

@@ -1,7 +1,7 @@
 """One rank's share of attribution, in a worker: its graph, paths, and counterparts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -228,7 +228,10 @@ class _Walker:
         early = early[place >= counts[path[early]] - PRELUDE_ITEMS]
         every = np.zeros(target.size, np.int64)
         every[asked] = np.minimum(counts, PRELUDE_ITEMS)
-        return np.concatenate([[0], np.cumsum(every)]), items.take(early)
+        before = items.take(early)
+        # the first of them may have begun before the reach: it counts as a whole
+        whole = replace(before, start_ns=before.full_start_ns)
+        return np.concatenate([[0], np.cumsum(every)]), whole
 
     def _ancestors(self, target: I64, slot: I64, wanted: I64) -> I64:
         """Slot of the group's collective that each unclipped path meets first."""
