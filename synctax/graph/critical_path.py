@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import I8, I32, I64, NS_PER_US
-from synctax.graph.model import ROOT, EdgeKind, Graph
+from synctax.graph.model import ROOT, EdgeKind, Graph, Provenance
 
 DEFAULT_TOLERANCE_US = 3.0
 """The parent on the same stream is preferred if it completes this close to the last."""
@@ -17,7 +17,9 @@ def deciding_edges(graph: Graph, *, tolerance_us: float = DEFAULT_TOLERANCE_US) 
 
     It is the one that completed last. Where the edge along the node's own stream or
     thread completed within the tolerance of it, that one: execution on a stream is
-    sequential anyhow.
+    sequential anyhow. Else, where what completed last is not recorded in the trace but
+    something that is completed within the tolerance, the recorded one: a guess does not
+    win by a hair.
 
     Parameters
     ----------
@@ -42,9 +44,12 @@ def deciding_edges(graph: Graph, *, tolerance_us: float = DEFAULT_TOLERANCE_US) 
     latest = np.zeros(len(graph), np.int64)
     latest[has] = np.maximum.reduceat(complete, graph.first[has])
     same = graph.nodes.lane[graph.parent] == graph.nodes.lane[child]
-    prefer = same & (complete >= latest[child] - round(tolerance_us * NS_PER_US))
-    # last write wins: first the latest edges, then what is preferred
-    for edges in (np.flatnonzero(complete == latest[child])[::-1], np.flatnonzero(prefer)):
+    near = complete >= latest[child] - round(tolerance_us * NS_PER_US)
+    recorded = np.flatnonzero(near & (graph.provenance == Provenance.RECORDED))
+    recorded = recorded[np.argsort(complete[recorded], kind="stable")]
+    last = np.flatnonzero(complete == latest[child])[::-1]
+    # last write wins
+    for edges in (last, recorded, np.flatnonzero(near & same)):
         chosen[child[edges]] = edges
     return chosen
 

@@ -98,14 +98,20 @@ def test_pieces_of_a_thread_follow_each_other(found):
 
 
 def decided(graph, node, tolerance_ns):
-    """Completion and whether it is of the own lane, of what the rules allow to decide."""
+    """Edges that the rules allow to decide: the own lane's, a recorded one, the last."""
     edges = range(graph.first[node], graph.first[node + 1])
     complete = {e: int(graph.complete_ns[e]) for e in edges}
     latest = max(complete.values())
     lane = graph.nodes.lane
     own = [e for e in edges if lane[graph.parent[e]] == lane[node]]
-    near = [e for e in own if complete[e] >= latest - tolerance_ns]
-    return near or [e for e in edges if complete[e] == latest]
+    near = [e for e in edges if complete[e] >= latest - tolerance_ns]
+    recorded = [e for e in near if graph.provenance[e] == Provenance.RECORDED]
+    told = max((complete[e] for e in recorded), default=None)
+    return (
+        [e for e in own if e in near]
+        or [e for e in recorded if complete[e] == told]
+        or [e for e in edges if complete[e] == latest]
+    )
 
 
 @law

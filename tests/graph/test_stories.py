@@ -684,6 +684,18 @@ def test_the_own_stream_is_preferred_within_the_tolerance():
         assert story.name(graph.parent[edge]) == name
 
 
+def test_a_guess_does_not_win_by_a_hair():
+    """The side stream ended 1 µs after the launch was complete, by chance."""
+    story = Told(
+        launch("side", (0, 5), (10, 50), stream=8, corr=1),
+        launch("gemm", (40, 49), (52, 90), corr=2),
+    )
+    graph, node = story.graph, story.node("gemm")
+    for tolerance, kind in ((3.0, EdgeKind.LAUNCH), (0.5, EdgeKind.CROSS)):
+        edge = deciding_edges(graph, tolerance_us=tolerance)[node]
+        assert graph.kind[edge] == kind
+
+
 @pytest.mark.parametrize("tolerance", [-1.0, float("inf"), float("nan")])
 def test_a_tolerance_is_a_length_of_time(tolerance):
     with pytest.raises(ValueError, match="tolerance_us"):
