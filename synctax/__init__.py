@@ -5,6 +5,7 @@
 >>> tax = synctax.measure(job)  # doctest: +SKIP
 >>> tax.to_frame()  # doctest: +SKIP
 >>> synctax.attribute(tax).to_frame()  # doctest: +SKIP
+>>> synctax.whatif(tax, "class=gemm:median").to_frame()  # doctest: +SKIP
 """
 
 from importlib import import_module
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution, attribute
     from synctax.attribution.attribute import Options as AttributeOptions
+    from synctax.attribution.changes import parse_change
+    from synctax.attribution.whatif import WhatIf, whatif
     from synctax.collectives.load import Job, load
     from synctax.collectives.match import match
     from synctax.collectives.matches import Identity, Matches, Status
@@ -44,13 +47,16 @@ _HOME = {
     "SynctaxError": "synctax.errors",
     "SynthJob": "synctax.synth",
     "Tax": "synctax.collectives.tax",
+    "WhatIf": "synctax.attribution.whatif",
     "attribute": "synctax.attribution.attribute",
     "build_graph": "synctax.graph.build",
     "critical_paths": "synctax.graph.critical_path",
     "load": "synctax.collectives.load",
     "match": "synctax.collectives.match",
     "measure": "synctax.collectives.tax",
+    "parse_change": "synctax.attribution.changes",
     "read_rank": "synctax.trace.kineto",
+    "whatif": "synctax.attribution.whatif",
 }
 
 _OTHER_NAME = {"AttributeOptions": "Options"}
@@ -72,6 +78,7 @@ __all__ = [
     "SynctaxError",
     "SynthJob",
     "Tax",
+    "WhatIf",
     "__version__",
     "attribute",
     "build_graph",
@@ -79,7 +86,9 @@ __all__ = [
     "load",
     "match",
     "measure",
+    "parse_change",
     "read_rank",
+    "whatif",
 ]
 
 

@@ -9,14 +9,27 @@ import numpy as np
 from synctax.arrays import I64, U64, Bool
 from synctax.attribution.changes import Change, Replace
 from synctax.attribution.keys import NO_KEY
+from synctax.attribution.labels import short_name
 from synctax.attribution.world import World
 from synctax.collectives.model import UNLABELLED
 from synctax.errors import SynctaxError
 from synctax.graph.model import NodeKind
 from synctax.trace import names
 from synctax.trace.model import Note
+from synctax.trace.names import known_roles
 
 _SHOWN = 12
+_NAME_WIDTH = 60
+
+_COPY, _COMMUNICATION, _OTHER = "copy", "communication", "other"
+_FIXED = (_COPY, _COMMUNICATION, _OTHER)
+_HOST_CLASSES = {
+    "cpu_launch": "; for launching calls give launches",
+    "cpu_op": "; for the host's work give cpu",
+    "python_gap": "; for unlogged host time give gaps",
+    "host_stall": "; for the host's work give cpu",
+}
+"""What the classes of culprits that are no kernels' are called here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,7 @@ def apply(world: World, changes: Sequence[Change | Replace]) -> Applied:
         if isinstance(change, Replace):
             duration[_node(world, change)] = change.duration_ns
         elif change.what == "tax":
-            together &= ~_of_group(world, change)
+            together &= ~_waits(world, change)
         elif change.factor is None:
             _medians(world, change, duration, notes)
         else:
@@ -96,17 +109,27 @@ def _node(world: World, change: Replace) -> int:
     raise ValueError(f"{change.text}: there is no such rank and window")
 
 
-def _of_group(world: World, change: Change) -> Bool:
-    matches = world.tax.matches
-    roles = sorted({group.role for group in matches.groups})
-    if roles == [UNLABELLED]:  # what has no name answers to any
-        return np.ones(len(matches), np.bool_)
-    if change.group and change.group not in roles:
+def _waits(world: World, change: Change) -> Bool:
+    """Collectives that ranks would leave without waiting, (m,)."""
+    chosen = _of_group(world, change)
+    if not (chosen & world.joint).any():
         raise SynctaxError(
-            f"{change.text}: no group {change.group}; there are {_some(roles)}"
+            f"{change.text}: there is no collective of which it is known how long ranks "
+            "waited, and so no wait to take away; synctax measure --per-collective lists "
+            "each with its reason"
         )
-    wanted = [not change.group or g.role == change.group for g in matches.groups]
-    chosen: Bool = np.array(wanted, np.bool_)[matches.group]
+    return chosen
+
+
+def _of_group(world: World, change: Change) -> Bool:
+    groups, wanted = world.tax.matches.groups, change.group
+    hit = [not wanted or wanted in (group.role, group.name) for group in groups]
+    roles = sorted({group.role for group in groups})
+    if not any(hit) and roles == [UNLABELLED] and wanted in known_roles():
+        hit = [True] * len(groups)  # what has no name answers to any role
+    if not any(hit):
+        raise SynctaxError(f"{change.text}: no group {wanted}; there are {_some(roles)}")
+    chosen: Bool = np.array(hit, np.bool_)[world.tax.matches.group]
     return chosen
 
 
@@ -128,7 +151,7 @@ def _selected(world: World, change: Change) -> Bool:
     if change.kernel:
         chosen &= _of_name(world, change, chosen)
     if not chosen.any():
-        raise SynctaxError(f"{change.text}: there is no such work in the traces")
+        raise SynctaxError(f"{change.text}: the traces hold no such work")
     return chosen
 
 
@@ -143,15 +166,19 @@ def _of_rank(world: World, change: Change) -> Bool:
 
 
 def _of_class(world: World, change: Change, among: Bool) -> Bool:
-    classes = [names.kernel(text).kind for text in world.strings]
-    hit = np.array([*(one == change.kernel_class for one in classes), False])[world.name]
+    classes = (*(names.kernel(text).kind for text in world.strings), _OTHER)
+    code = {name: number for number, name in enumerate(dict.fromkeys((*_FIXED, *classes)))}
+    own = np.array([code[name] for name in classes])[world.name]
+    own[world.memory] = code[_COPY]
+    own[world.network.kind == NodeKind.COLLECTIVE] = code[_COMMUNICATION]
+    hit: Bool = own == code.get(change.kernel_class, len(code))
     if not (hit & among).any():
-        there = {
-            classes[code] for code in np.unique(world.name[among]).tolist() if code >= 0
-        }
+        there = np.unique(own[among]).tolist()
+        known = sorted(name for name, number in code.items() if number in there)
+        hint = _HOST_CLASSES.get(change.kernel_class, "")
         raise SynctaxError(
             f"{change.text}: no kernel of class {change.kernel_class}; "
-            f"there are {_some(sorted(there))}"
+            f"there are {_some(known)}{hint}"
         )
     return hit
 
@@ -166,7 +193,11 @@ def _of_name(world: World, change: Change, among: Bool) -> Bool:
             world.network.duration_ns[among & (world.name >= 0)],
             minlength=len(world.strings),
         )
-        longest = [world.strings[code][:60] for code in np.argsort(-total)[:3].tolist()]
+        longest = [
+            short_name(world.strings[code], width=_NAME_WIDTH)
+            for code in np.argsort(-total, kind="stable")[:3].tolist()
+            if total[code]
+        ]
         raise SynctaxError(
             f"{change.text}: no GPU work has {change.kernel!r} in its name; what takes "
             f"most time is called {'; '.join(longest)}"
@@ -189,8 +220,18 @@ def _medians(world: World, change: Change, duration: I64, notes: list[Note]) -> 
             "behave like; give tax=0, or a factor for the transfer (kernel=NAME*0.5)"
         )
     whole = _alike(world, change)
+    ranks = len({rank.rank for rank in world.tax.matches.ranks})
+    if ranks == 1:
+        raise SynctaxError(
+            f"{change.text}: a median over ranks needs two or more, and one was read"
+        )
     median, known = medians(world.key, world.rank, world.network.duration_ns, whole)
     lone = int((chosen & ~known).sum())
+    if lone == chosen.sum():
+        raise SynctaxError(
+            f"{change.text}: none of {lone:,} durations has a counterpart on another rank, "
+            "and so a median"
+        )
     if lone:
         detail = "durations left as they were: no counterpart on another rank"
         notes.append(Note("whatif_no_counterpart", lone, f"{change.text}: {detail}"))

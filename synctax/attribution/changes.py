@@ -97,6 +97,7 @@ class Replace:
 
 
 _ACTION = re.compile(r"(?P<who>.*?)(?::median|\*(?P<factor>[^*:,=\s]+))", re.DOTALL)
+_TAX = re.compile(r"(?:.*,)?\s*tax\s*(?:[=*:].*)?", re.DOTALL)
 _WHAT: dict[str, What] = {
     "gpu": "gpu",
     "cpu": "cpu",
@@ -158,6 +159,11 @@ def parse_change(text: str) -> Change:
 def _action(text: str) -> tuple[str, float | None]:
     if text.endswith("tax=0"):
         return text, 0.0
+    if "kernel=" not in text and _TAX.fullmatch(text):
+        raise ValueError(
+            f"{text!r}: of the tax one can only ask what if there were none: tax=0, or "
+            "group=tp,tax=0"
+        )
     found = _ACTION.fullmatch(text)
     if found is None:
         raise ValueError(

@@ -18,6 +18,22 @@ WHY = {Why.SLOWER: "slower", Why.ALONE: "no counterpart", Why.CARRIED: "carried"
 NAME_WIDTH = 60
 """People are shown so many characters of a name."""
 
+CLASS_TEXT = {
+    "gemm": "GEMM kernels",
+    "attention": "attention kernels",
+    "norm": "normalisation kernels",
+    "elementwise": "elementwise kernels",
+    "reduction": "reduction kernels",
+    "copy": "copies",
+    "other": "other kernels",
+    "communication": "waits for other groups",
+    "cpu_launch": "launching calls",
+    "cpu_op": "CPU operators",
+    "python_gap": "unlogged host time (Python)",
+    "host_stall": "host stalls",
+}
+"""How classes of culprits are called in sentences."""
+
 _CLONE = re.compile(r" \[clone [^]]*\]$")
 _WRAPPED = re.compile(r"cutlass::Kernel2?<(\w+)>")
 
@@ -113,6 +129,21 @@ def short_name(text: str, *, width: int = NAME_WIDTH) -> str:
     wrapped = _WRAPPED.fullmatch(name)
     name = wrapped[1] if wrapped else name
     return name if len(name) <= width else f"{name[: width - 1]}…"
+
+
+def percent(share: float) -> str:
+    """Write a share; what is nearly all is not called all.
+
+    Examples
+    --------
+    >>> percent(0.997), percent(1.0), percent(0.42), percent(0.002), percent(0.9999)
+    ('99.7 %', '100 %', '42 %', '0.2 %', '> 99.9 %')
+    """
+    value = 100 * share
+    if 99.95 <= value < 100:
+        return "> 99.9 %"
+    near = 0 < value < 9.95 or 99 <= value < 100
+    return f"{value:.1f} %" if near else f"{value:.0f} %"
 
 
 def _without_parameters(name: str) -> str:

@@ -71,7 +71,7 @@ class Rounds:
             path: by_rank[rank] for path, rank in by_path.items()
         }
         walk = partial(walk_rank, tasks=todo, reading=self.reading)
-        answers = self._round(WALKING, walk, list(todo))
+        answers = self._over_files(WALKING, walk, list(todo))
         ranks: dict[int, RankPaths] = {}
         for path, answer in zip(todo, answers, strict=True):
             if isinstance(answer, SynctaxError):
@@ -100,7 +100,7 @@ class Rounds:
             queries.setdefault(path, []).append(one)
             asked.setdefault(path, []).append(number)
         look_up = partial(look_up_rank, queries=queries, reading=self.reading)
-        answers = self._round(COMPARING, look_up, list(queries))
+        answers = self._over_files(COMPARING, look_up, list(queries))
         result = Counterparts(
             np.zeros(key.size, np.bool_),
             np.full(key.size, ABSENT, np.int64),
@@ -117,19 +117,48 @@ class Rounds:
                 result.end_ns[rows] = told.end_ns[at]
         return result
 
-    def _round(
+    def _over_files(
         self, what: str, function: Callable[[str, OnBytes], T], paths: Sequence[str]
     ) -> "list[T | SynctaxError]":
-        """Run a function on files, and tell how far it is."""
-        sizes = {path: _size_bytes(path) for path in paths}
-        if self.on_round is not None:
-            self.on_round(what, sizes)
-        return map_files(
-            partial(_whole, function=function, sizes_bytes=sizes),
+        return over_files(
+            what,
+            function,
             paths,
             workers=self.workers,
             on_progress=self.on_progress,
+            on_round=self.on_round,
         )
+
+
+def over_files(
+    what: str,
+    function: Callable[[str, OnBytes], T],
+    paths: Sequence[str],
+    *,
+    workers: int | None = None,
+    on_progress: OnProgress | None = None,
+    on_round: OnRound | None = None,
+) -> "list[T | SynctaxError]":
+    """Run a function on files, and tell how far it is.
+
+    Parameters
+    ----------
+    what : str
+        What is done, for `on_round`.
+    function, paths, workers, on_progress
+        As for `map_files`; the bytes that the function tells do not count.
+    on_round : callable, optional
+        Called before with `what` and the sizes of the files, in bytes.
+    """
+    sizes = {path: _size_bytes(path) for path in paths}
+    if on_round is not None:
+        on_round(what, sizes)
+    return map_files(
+        partial(_whole, function=function, sizes_bytes=sizes),
+        paths,
+        workers=workers,
+        on_progress=on_progress,
+    )
 
 
 def _whole(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from synctax.attribution.equation import MIN_POINTS
 from synctax.attribution.facts import Culprit, Facts, Outlier, facts, overall
-from synctax.attribution.labels import short_name
+from synctax.attribution.labels import CLASS_TEXT, percent, short_name
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
@@ -31,21 +31,6 @@ PAIR_LIMIT = 0.75
 
 NAMED = 3
 """So many ranks, classes or outliers are named."""
-
-_CLASS_TEXT = {
-    "gemm": "GEMM kernels",
-    "attention": "attention kernels",
-    "norm": "normalisation kernels",
-    "elementwise": "elementwise kernels",
-    "reduction": "reduction kernels",
-    "copy": "copies",
-    "other": "other kernels",
-    "communication": "waits for other groups",
-    "cpu_launch": "launching calls",
-    "cpu_op": "CPU operators",
-    "python_gap": "unlogged host time (Python)",
-    "host_stall": "host stalls",
-}
 
 _IDLE_TEXT = {
     "launch": "launch latency on rank {rank} (its kernels started late after their launch)",
@@ -78,9 +63,9 @@ def _who_and_what(told: Facts) -> str:
     if not told.waited:
         return f"nobody waited in any of {told.told} collectives"
     kinds = [
-        (_CLASS_TEXT[name], _percent(share))
+        (CLASS_TEXT[name], percent(share))
         for name, share in told.classes
-        if name in _CLASS_TEXT and share >= NOTEWORTHY
+        if name in CLASS_TEXT and share >= NOTEWORTHY
     ][:NAMED]
     of_what = [" of the tax", *[""] * NAMED]
     named = [
@@ -94,10 +79,10 @@ def _each(told: Facts) -> str:
     """Say by what each of several ranks that stand out was late, where that differs."""
     ranks = [rank for rank, _ in _standing(told.last, told.n_ranks)]
     kinds = [told.class_of.get(rank, "") for rank in ranks]
-    if len(set(kinds)) < 2 or not set(kinds) <= set(_CLASS_TEXT):
+    if len(set(kinds)) < 2 or not set(kinds) <= set(CLASS_TEXT):
         return ""
     pairs = zip(ranks, kinds, strict=True)
-    told_apart = ", ".join(f"rank {rank}: {_CLASS_TEXT[kind]}" for rank, kind in pairs)
+    told_apart = ", ".join(f"rank {rank}: {CLASS_TEXT[kind]}" for rank, kind in pairs)
     return f" ({told_apart})"
 
 
@@ -106,12 +91,12 @@ def _who(ranks: Sequence[tuple[int, float]], n_ranks: int, words: str) -> str:
     standing = _standing(ranks, n_ranks)
     if not standing:
         rank, share = ranks[0]
-        return f"no rank stands out (rank {rank} was {words} {_percent(share)} of it)"
+        return f"no rank stands out (rank {rank} was {words} {percent(share)} of it)"
     total = sum(share for _, share in standing)
     one = len(standing) == 1
     ranks_named = _listed([str(rank) for rank, _ in standing])
     was = "rank {} was" if one else "ranks {} were"
-    return f"{was.format(ranks_named)} {words} {_percent(total)} of it"
+    return f"{was.format(ranks_named)} {words} {percent(total)} of it"
 
 
 def _standing(ranks: Sequence[tuple[int, float]], n_ranks: int) -> list[tuple[int, float]]:
@@ -125,7 +110,7 @@ def _worst(told: Facts) -> str:
         return ""
     return (
         f"most of all {_times(worst)}{short_name(worst.text)} on rank {worst.rank}: "
-        f"{_percent(worst.share_of_tax)} of the tax"
+        f"{percent(worst.share_of_tax)} of the tax"
     )
 
 
@@ -141,14 +126,14 @@ def _host(told: Facts) -> str:
         return "all paths of stragglers are GPU only"
     if cpu < MOST:
         return (
-            f"{_percent(told.gpu_only_share)} of the paths of stragglers are GPU only; "
-            f"paths through the CPU hold {_percent(cpu)} of the tax"
+            f"{percent(told.gpu_only_share)} of the paths of stragglers are GPU only; "
+            f"paths through the CPU hold {percent(cpu)} of the tax"
         )
-    text = f"host-bound: paths through the CPU hold {_percent(cpu)} of the tax"
+    text = f"host-bound: paths through the CPU hold {percent(cpu)} of the tax"
     if told.gpu_only_tax_us is None:
         return f"{text}; no path is GPU only"
     low, high = told.gpu_only_tax_us
-    return f"{text}; GPU-only paths ({_percent(told.gpu_only_share)}) {_range(low, high)}"
+    return f"{text}; GPU-only paths ({percent(told.gpu_only_share)}) {_range(low, high)}"
 
 
 def _carried(told: Facts) -> str:
@@ -163,7 +148,7 @@ def _carried(told: Facts) -> str:
     where = dict(told.classes).get("carried", 0.0)
     tail = "; no single item made them late" if where >= MOST else ""
     return (
-        f"carried: {who} late already when the windows opened ({_percent(share)} of the "
+        f"carried: {who} late already when the windows opened ({percent(share)} of the "
         f"tax){tail}"
     )
 
@@ -175,7 +160,7 @@ def _passed_on(told: Facts) -> str:
     by = f" ({_listed(list(told.passed_on_by[:NAMED]))})" if told.passed_on_by else ""
     began = _who(told.origins, told.n_ranks, "the origin of")
     return (
-        f"passed on: {_percent(share)} of the tax is waiting for other groups{by}; {began}"
+        f"passed on: {percent(share)} of the tax is waiting for other groups{by}; {began}"
     )
 
 
@@ -183,14 +168,14 @@ def _diffuse(told: Facts) -> str:
     share = dict(told.classes).get("diffuse", 0.0)
     if share < NOTEWORTHY:
         return ""
-    return f"diffuse: for {_percent(share)} of the tax no single item explains half"
+    return f"diffuse: for {percent(share)} of the tax no single item explains half"
 
 
 def _overlapped(told: Facts) -> str:
     share = told.overlapped_share
     if share is None or share < NOTEWORTHY:
         return ""
-    return f"{_percent(share)} of the wait is hidden behind other work of the same GPU"
+    return f"{percent(share)} of the wait is hidden behind other work of the same GPU"
 
 
 def _equation(told: Facts) -> str:
@@ -281,21 +266,6 @@ def _listed(names: Sequence[str]) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def _percent(share: float) -> str:
-    """Write a share; what is nearly all is not called all.
-
-    Examples
-    --------
-    >>> _percent(0.997), _percent(1.0), _percent(0.42), _percent(0.002), _percent(0.9999)
-    ('99.7 %', '100 %', '42 %', '0.2 %', '> 99.9 %')
-    """
-    value = 100 * share
-    if 99.95 <= value < 100:
-        return "> 99.9 %"
-    near = 0 < value < 9.95 or 99 <= value < 100
-    return f"{value:.1f} %" if near else f"{value:.0f} %"
 
 
 def _range(low_us: float, high_us: float) -> str:

@@ -1,6 +1,6 @@
 """What step time and tax would be if some durations were different."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -9,15 +9,20 @@ import numpy as np
 
 from synctax.arrays import ABSENT, F64, I64, NS_PER_US, Bool
 from synctax.attribution.apply import apply
-from synctax.attribution.changes import Change, Replace
+from synctax.attribution.changes import Change, Replace, parse_change
 from synctax.attribution.moments import when
 from synctax.attribution.replay import Barriers, Replayed, Schedule, replay, schedule
-from synctax.attribution.world import World, assemble
+from synctax.attribution.rounds import OnProgress, OnRound
+from synctax.attribution.world import World, read_world
+from synctax.collectives.load import Cache
 from synctax.collectives.tax import Tax
-from synctax.trace.model import Note, RankTrace
+from synctax.errors import SynctaxError
+from synctax.trace.model import Note
 
 if TYPE_CHECKING:
     import pandas as pd
+
+OnReplay = Callable[[int, int], None]
 
 ALL_TOGETHER = "all together"
 """How the scenario of several changes at once is called."""
@@ -32,7 +37,8 @@ class Outcome:
     total_ns : (r,) int64
         Of each rank: from its first event to the end of its last.
     step : (s,) int64
-        Numbers of profiler steps; one -1 for the whole window where none is marked.
+        Numbers of the profiler steps that were asked for; one -1 for the whole window
+        where none is marked.
     step_ns : (s,) float64
         Mean over the ranks of a step's length, on the CPU where it is marked there.
     tax_ns : (m,) int64
@@ -85,7 +91,7 @@ class WhatIf:
     scenarios : tuple of Scenario
         A change each, then all together where there are several.
     counted : (m,) bool
-        Collectives that enter sums of the tax.
+        Collectives that enter sums of the tax: those that count in `tax` and are replayed.
     nodes : int
         Nodes of all graphs.
     notes : tuple of Note
@@ -120,40 +126,61 @@ class WhatIf:
             for name, op in keys
         )
 
-    def to_frame(self) -> "pd.DataFrame":
-        """One row a change (`whatif_tables.WHATIF`)."""
-        from synctax.attribution.whatif_tables import changes
+    def counted_tax_us(self, outcome: Outcome) -> float:
+        """Sum the tax of the collectives that count, in µs."""
+        return float(outcome.tax_ns[self.counted].sum()) / NS_PER_US
 
-        return changes(self)
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a change (`schema.WHATIF`)."""
+        from synctax.attribution.whatif_summary import per_change
+
+        return per_change(self)
 
     def per_group(self) -> "pd.DataFrame":
-        """One row a change, group role and operation (`whatif_tables.WHATIF_GROUPS`)."""
-        from synctax.attribution.whatif_tables import groups
+        """One row a change, group role and operation (`schema.WHATIF_GROUPS`)."""
+        from synctax.attribution.whatif_summary import per_group
 
-        return groups(self)
+        return per_group(self)
 
     def per_step(self) -> "pd.DataFrame":
-        """One row a change and step (`whatif_tables.WHATIF_STEPS`)."""
-        from synctax.attribution.whatif_tables import steps
+        """One row a change and step (`schema.WHATIF_STEPS`)."""
+        from synctax.attribution.whatif_summary import per_step
 
-        return steps(self)
+        return per_step(self)
+
+    def verdict(self) -> tuple[str, ...]:
+        """Say in a sentence what each change would be worth."""
+        from synctax.attribution.whatif_verdict import sentences
+
+        return sentences(self)
 
 
 def whatif(
     tax: Tax,
-    traces: Iterable[RankTrace],
-    changes: Sequence[Change | Replace],
+    *changes: str | Change | Replace,
+    workers: int | None = None,
+    cache: Cache | None = None,
+    on_progress: OnProgress | None = None,
+    on_round: OnRound | None = None,
+    on_replay: OnReplay | None = None,
 ) -> WhatIf:
-    """Replay a job with other durations.
+    """Replay a job with other durations: what step time and tax would be.
 
     Parameters
     ----------
     tax : Tax
-        What `synctax.measure` found.
-    traces : iterable of RankTrace
-        The traces it was measured from, in the order of `tax.matches.ranks`.
-    changes : sequence of Change or Replace
-        Each is tried alone; several are tried together as well.
+        What `synctax.measure` found. The files of its ranks are read again for their
+        graphs, and all of their windows is replayed; of its selection of groups,
+        operations and steps the results tell.
+    *changes : str, Change or Replace
+        Texts are parsed by `parse_change`: `"class=gemm:median"`. Each change is tried
+        alone; several are tried together as well.
+    workers, cache
+        As for `synctax.load`.
+    on_progress, on_round
+        As for `synctax.attribute`.
+    on_replay : callable, optional
+        Called with how many replays are done and how many there are.
 
     Returns
     -------
@@ -162,9 +189,12 @@ def whatif(
     Raises
     ------
     SynctaxError
-        If a change names what is not there.
+        If a change names what is not there, a file can no longer be read, or memory runs
+        out.
     ValueError
-        If traces and ranks are not as many, or a replacement cannot be.
+        If a text is no change, or a replacement cannot be.
+    TypeError
+        If `tax` is not what `measure` returns.
 
     Notes
     -----
@@ -177,20 +207,51 @@ def whatif(
     References
     ----------
     Synchronization-tax paper, sections 3.2 and 4.1.
+
+    Examples
+    --------
+    >>> job = synctax.load("traces/")  # doctest: +SKIP
+    >>> found = whatif(synctax.measure(job), "cpu:median", "tax=0")  # doctest: +SKIP
+    >>> found.verdict()  # doctest: +SKIP
     """
-    return explore(assemble(tax, traces), changes)
+    if not isinstance(tax, Tax):
+        raise TypeError("whatif wants the tax that synctax.measure(job) returns")
+    asked = [parse_change(one) if isinstance(one, str) else one for one in changes]
+    try:
+        world = read_world(
+            tax, workers=workers, cache=cache, on_progress=on_progress, on_round=on_round
+        )
+        return explore(world, asked, on_replay=on_replay)
+    except MemoryError as error:
+        raise SynctaxError(
+            f"memory ran out: a replay holds the graphs of all {len(tax.matches.ranks)} "
+            "ranks at once; choose some of them (--ranks), or profile fewer steps"
+        ) from error
 
 
-def explore(world: World, changes: Sequence[Change | Replace]) -> WhatIf:
+def explore(
+    world: World,
+    changes: Sequence[Change | Replace],
+    *,
+    on_replay: OnReplay | None = None,
+) -> WhatIf:
     """Replay an assembled job, as `whatif` does.
 
     Parameters
     ----------
     world : World
-        As `world.assemble` returns it; it may be used again.
+        As `world.read_world` returns it; it may be used again.
     changes : sequence of Change or Replace
+    on_replay : callable, optional
+        As for `whatif`.
     """
     network = world.network
+    tried: list[tuple[str, tuple[Change | Replace, ...]]]
+    tried = [(change.text, (change,)) for change in changes]
+    if len(changes) > 1:
+        tried.append((ALL_TOGETHER, tuple(changes)))
+    told = on_replay or _silent
+    told(0, len(tried) + 1)
     barriers, _ = world.barriers()
     plan = schedule(network, barriers)
     notes = list(world.notes)
@@ -200,14 +261,12 @@ def explore(world: World, changes: Sequence[Change | Replace]) -> WhatIf:
     same = replay(plan, network.duration_ns)
     late = np.abs(same.start_ns - network.start_ns).max()
     error = max(int(late), int(np.abs(same.end_ns - network.end_ns).max()))
-    tried: list[tuple[str, tuple[Change | Replace, ...]]]
-    tried = [(change.text, (change,)) for change in changes]
-    if len(changes) > 1:
-        tried.append((ALL_TOGETHER, tuple(changes)))
-    scenarios = []
+    told(1, len(tried) + 1)
+    scenarios: list[Scenario] = []
     for text, several in tried:
         scenario, said = _scenario(world, plan, text, several)
         scenarios.append(scenario)
+        told(1 + len(scenarios), len(tried) + 1)
         notes += [note for note in said if note not in notes]
     return WhatIf(
         tax=world.tax,
@@ -219,6 +278,10 @@ def explore(world: World, changes: Sequence[Change | Replace]) -> WhatIf:
         nodes=len(network),
         notes=tuple(notes),
     )
+
+
+def _silent(done: int, total: int) -> None:
+    """Progress that nobody asked for."""
 
 
 def _scenario(
@@ -245,14 +308,21 @@ def _outcome(world: World, done: Replayed) -> Outcome:
     network, marks = world.network, world.marks
     begin = network.base[:-1]
     total = np.maximum.reduceat(done.end_ns, begin) - network.start_ns[begin]
-    if len(marks):
-        length = when(network, done, marks.end_node, marks.end_ns)
-        length -= when(network, done, marks.begin_node, marks.begin_ns)
-        step, of = np.unique(marks.number, return_inverse=True)
+    wanted = np.flatnonzero(_in(world.tax.steps, marks.number))
+    if wanted.size:
+        length = when(network, done, marks.end_node[wanted], marks.end_ns[wanted])
+        length -= when(network, done, marks.begin_node[wanted], marks.begin_ns[wanted])
+        step, of = np.unique(marks.number[wanted], return_inverse=True)
         length_ns = np.bincount(of, length) / np.bincount(of)
     else:
         step, length_ns = np.array([ABSENT]), np.array([total.mean()])
     return Outcome(total, step, length_ns, _tax_ns(world, done))
+
+
+def _in(steps: range | None, number: I64) -> Bool:
+    if steps is None:
+        return np.ones(number.size, np.bool_)
+    return (number >= steps.start) & (number < steps.stop)
 
 
 def _tax_ns(world: World, done: Replayed) -> I64:

@@ -2,22 +2,27 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from synctax.arrays import ABSENT, I32, I64, U64, Bool
-from synctax.attribution.keys import NodeNames, text_hash
-from synctax.attribution.moments import Marks, marks
-from synctax.attribution.network import Network, RankPart, join, rank_part
+from synctax.attribution.keys import text_hash
+from synctax.attribution.moments import Marks
+from synctax.attribution.network import Network, join
 from synctax.attribution.replay import Barriers
+from synctax.attribution.rounds import OnProgress, OnRound, over_files
+from synctax.attribution.seen import Seen, Task, read_and_see, see
+from synctax.collectives.load import Cache
 from synctax.collectives.matches import Matches, Status
-from synctax.collectives.model import RankCollectives
 from synctax.collectives.tax import Tax
-from synctax.graph.build import build_graph
-from synctax.graph.model import EdgeKind, Graph, NodeKind
-from synctax.trace.model import EventKind, Note, RankTrace
+from synctax.errors import SynctaxError
+from synctax.trace.model import Note, RankTrace
 
 NS_PER_MS = 1_000_000
+
+BUILDING = "building graphs"
+"""What is done with the files, for `OnRound`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,8 @@ class World:
         Code of each node's name in `strings`, -1 for none.
     launches : (n,) bool
         Slices of calls that launch work.
+    memory : (n,) bool
+        Copies and memsets on a GPU, whatever they are called.
     key : (n,) uint64
         Equal for counterparts on different ranks (`keys.NodeNames`).
     strings : tuple of str
@@ -42,8 +49,6 @@ class World:
         Collectives that are replayed as barriers.
     marks : Marks
         Steps of all ranks.
-    mark_rank : (s,) int64
-        Position of the rank of each.
     notes : tuple of Note
     """
 
@@ -51,12 +56,12 @@ class World:
     network: Network
     name: I32
     launches: Bool
+    memory: Bool
     key: U64
     strings: tuple[str, ...]
     node: I64
     joint: Bool
     marks: Marks
-    mark_rank: I64
     notes: tuple[Note, ...]
 
     @property
@@ -88,22 +93,50 @@ class World:
         return Barriers(self.node[rows], np.unique(own, return_inverse=True)[1]), mine
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What stays of one rank when its trace is gone."""
+def read_world(
+    tax: Tax,
+    *,
+    workers: int | None = None,
+    cache: Cache | None = None,
+    on_progress: OnProgress | None = None,
+    on_round: OnRound | None = None,
+) -> World:
+    """Read the traces of all ranks, build their graphs, and find their collectives.
 
-    part: RankPart
-    name: I32
-    launches: Bool
-    key: U64
-    strings: tuple[str, ...]
-    node: I64
-    marks: Marks
-    notes: tuple[Note, ...]
+    Parameters
+    ----------
+    tax : Tax
+        What `synctax.measure` found.
+    workers, cache
+        As for `synctax.load`.
+    on_progress, on_round
+        As for `synctax.attribute`.
+
+    Raises
+    ------
+    SynctaxError
+        If a file can no longer be read, or there is nothing to build a graph from.
+    """
+    ranks = tax.matches.ranks
+    todo = {rank.path: task for rank, task in zip(ranks, _tasks(tax), strict=True)}
+    answers = over_files(
+        BUILDING,
+        partial(read_and_see, todo=todo, cache=cache),
+        list(todo),
+        workers=workers,
+        on_progress=on_progress,
+        on_round=on_round,
+    )
+    seen = []
+    for answer in answers:
+        if isinstance(answer, SynctaxError):
+            raise answer
+        seen.append(answer)
+    return _world(tax, seen)
 
 
 def assemble(tax: Tax, traces: Iterable[RankTrace]) -> World:
-    """Build the graphs of all ranks and find their collectives in them.
+    """Do as `read_world` does with traces that were read already.
 
     Parameters
     ----------
@@ -117,12 +150,18 @@ def assemble(tax: Tax, traces: Iterable[RankTrace]) -> World:
     ValueError
         If there are fewer or more traces than ranks.
     """
-    ranks = tax.matches.ranks
+    pairs = zip(_tasks(tax), traces, strict=True)
+    return _world(tax, [see(trace, task) for task, trace in pairs])
+
+
+def _tasks(tax: Tax) -> list[Task]:
     dividing = _dividing(tax.matches)
-    seen = [
-        _see(rank, trace, *_of_rank(tax.matches, dividing, position))
-        for position, (rank, trace) in enumerate(zip(ranks, traces, strict=True))
-    ]
+    ranks = enumerate(tax.matches.ranks)
+    return [(rank, *_of_rank(tax.matches, dividing, at)) for at, rank in ranks]
+
+
+def _world(tax: Tax, seen: Sequence[Seen]) -> World:
+    """Put together what was seen of all ranks."""
     network = join([one.part for one in seen])
     base = network.base
     strings: dict[str, int] = {}
@@ -138,90 +177,22 @@ def assemble(tax: Tax, traces: Iterable[RankTrace]) -> World:
             f"are: {idle.sum() / NS_PER_MS:,.1f} ms over all ranks"
         )
         notes.append(Note("replay_idle", idle.size, detail))
+
+    def all_of(name: str) -> np.ndarray:
+        return np.concatenate([getattr(one, name) for one in seen])
+
     return World(
         tax=tax,
         network=network,
         name=np.concatenate([_recoded(one, strings) for one in seen]),
-        launches=np.concatenate([one.launches for one in seen]),
-        key=np.concatenate([one.key for one in seen]),
+        launches=all_of("launches"),
+        memory=all_of("memory"),
+        key=all_of("key"),
         strings=tuple(strings),
         node=node,
         joint=joint,
         marks=_marks_of([one.marks for one in seen], base),
-        mark_rank=np.repeat(np.arange(len(seen)), [len(one.marks) for one in seen]),
         notes=(*notes, *_merged(note for one in seen for note in one.notes)),
-    )
-
-
-def _see(rank: RankCollectives, trace: RankTrace, rows: I64, number: I64) -> _Seen:
-    graph = build_graph(trace)
-    nodes = graph.nodes
-    node = participations(rank, trace, graph)
-    there = node[rows] >= 0
-    dividing = nodes.event[node[rows][there]]
-    key = NodeNames.of(trace, graph).keys(dividing, number[there])
-    names = np.where(nodes.label >= 0, trace.events.name[nodes.label], ABSENT)
-    used, code = np.unique(names, return_inverse=True)
-    known = int(used.size > 0 and used[0] < 0)
-    return _Seen(
-        part=rank_part(graph),
-        name=(code - known).astype(np.int32),
-        launches=_launching(graph, trace),
-        key=key,
-        strings=tuple(trace.strings[one] for one in used[known:].tolist()),
-        node=node,
-        marks=marks(trace, graph),
-        notes=graph.notes,
-    )
-
-
-def _launching(graph: Graph, trace: RankTrace) -> Bool:
-    """All slices of calls from which a launch edge leads."""
-    nodes = graph.nodes
-    call = np.zeros(len(trace.events) + 1, np.bool_)
-    call[nodes.event[graph.parent[graph.kind == EdgeKind.LAUNCH]]] = True
-    call[:-1] &= trace.events.kind == EventKind.RUNTIME
-    call[-1] = False
-    launches: Bool = call[nodes.event] & (nodes.kind == NodeKind.SLICE)
-    return launches
-
-
-def participations(rank: RankCollectives, trace: RankTrace, graph: Graph) -> I64:
-    """Find the node of each participation of a rank.
-
-    Parameters
-    ----------
-    rank : RankCollectives
-        As extracted from the trace.
-    trace : RankTrace
-    graph : Graph
-        Of the trace.
-
-    Returns
-    -------
-    (n,) int64
-        -1 where the graph has no node that is the whole of it.
-    """
-    nodes, events = graph.nodes, trace.events
-    rows = np.flatnonzero(nodes.kind == NodeKind.COLLECTIVE)
-    event = nodes.event[rows]
-    whole = nodes.end_ns[rows] - nodes.start_ns[rows] == events.duration_ns[event]
-    rows, event = rows[whole], event[whole]
-    thread = np.append(trace.lanes.thread, ABSENT)[events.lane[event]]
-    stream = np.where(events.stream[event] >= 0, events.stream[event], thread)
-    columns = (events.start_ns[event], events.duration_ns[event], stream)
-    found = dict(
-        zip(
-            zip(*(one.tolist() for one in columns), strict=True), rows.tolist(), strict=True
-        )
-    )
-    wanted = (rank.start_ns, rank.duration_ns, rank.stream)
-    return np.array(
-        [
-            found.get(one, ABSENT)
-            for one in zip(*(column.tolist() for column in wanted), strict=True)
-        ],
-        np.int64,
     )
 
 
@@ -273,7 +244,7 @@ _WHY = {
 }
 
 
-def _recoded(one: _Seen, strings: dict[str, int]) -> I32:
+def _recoded(one: Seen, strings: dict[str, int]) -> I32:
     table = [strings.setdefault(text, len(strings)) for text in one.strings]
     return np.array([*table, ABSENT], np.int32)[one.name]
 

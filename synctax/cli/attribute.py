@@ -20,13 +20,7 @@ from synctax.report.output import Output, Render, Result
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution, Options
-    from synctax.collectives.load import Job
     from synctax.collectives.tax import Tax
-    from synctax.trace.model import Note
-    from synctax.workspace import Workspace
-
-ROUTINE = frozenset({"skipped_category", "thread_ignored", "sync_recorded"})
-"""Reasons that most traces have and nobody acts on: said with `-v`, and in JSON."""
 
 MAX_DIGITS = 9
 """No index has more."""
@@ -149,6 +143,7 @@ def attribute(
     from synctax.attribution.attribute import Options
     from synctax.attribution.attribute import attribute as attribute_tax
     from synctax.cli.progress import RoundsOfFiles
+    from synctax.cli.reading import measure_again, worth_saying
     from synctax.cli.recall import recall
     from synctax.graph.critical_path import DEFAULT_TOLERANCE_US
     from synctax.report.output import emit, notes
@@ -158,7 +153,7 @@ def attribute(
     sources = recall(given, workspace)
     notes(sources.said, out)
     space = None if no_cache else Workspace(workspace)
-    tax, unwritable = _measured(sources, group, op, workers, space, out)
+    tax, unwritable = measure_again(sources, space, out, workers, group=group, op=op)
     tolerance_us = DEFAULT_TOLERANCE_US if tolerance_us is None else tolerance_us
     options = Options(window, match, method, tolerance_us)
     with RoundsOfFiles(verbosity=out.verbosity) as rounds:
@@ -177,63 +172,9 @@ def attribute(
         tables = ("collectives", "ranks", "groups")
         table = tables[chosen.index(True)] if any(chosen) else ""
         result, render = _result(found, asked, table), _render(found, table)
-    told = [n for n in result.excluded if n.reason not in ROUTINE or out.verbosity > 0]
-    notes([*([unwritable] if unwritable else []), *told], out)
+    said = worth_saying(result.excluded, out.verbosity)
+    notes([*([unwritable] if unwritable else []), *said], out)
     emit(result, out, render=render)
-
-
-def _measured(
-    sources: Sources,
-    group: str | None,
-    op: str | None,
-    workers: int | None,
-    space: "Workspace | None",
-    out: Output,
-) -> "tuple[Tax, Note | None]":
-    """Read and measure; traces that were named are remembered as `measure` does."""
-    from synctax.cli.reading import read_job
-    from synctax.collectives.load import require
-    from synctax.collectives.tax import measure
-
-    unwritable = space.prepare() if space else None
-    job = require(
-        read_job(
-            sources.traces,
-            manifest=sources.manifest,
-            workers=workers,
-            verbosity=out.verbosity,
-            ranks=sources.ranks,
-            space=space,
-        )
-    )
-    tax = measure(
-        job,
-        group=group,
-        op=op,
-        steps=sources.steps,
-        end_tolerance_us=sources.end_tolerance_us,
-    )
-    if space and not unwritable and not sources.said:
-        unwritable = _remember(space, sources, job, tax)
-    return tax, unwritable
-
-
-def _remember(
-    space: "Workspace", sources: Sources, job: "Job", tax: "Tax"
-) -> "Note | None":
-    steps = sources.steps
-    space.prune()
-    return space.record_measure(
-        sources.traces,
-        [row.path for row in job.files],
-        manifest=None if sources.manifest is None else str(sources.manifest),
-        options={
-            "steps": None if steps is None else [steps.start, steps.stop],
-            "ranks": None if sources.ranks is None else sorted(sources.ranks),
-            "include_head": False,
-            "end_tolerance_us": tax.end_tolerance_us,
-        },
-    )
 
 
 def _parameters(

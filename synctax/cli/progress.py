@@ -1,4 +1,4 @@
-"""Progress of long reads, on stderr: files, bytes and rate."""
+"""Progress of what takes long, on stderr: files, bytes and rate, or a count."""
 
 import sys
 import time
@@ -25,8 +25,11 @@ class _Done:
     total_bytes: int
     started_s: float
     doing: str
+    counts: str = ""
 
     def text(self) -> str:
+        if self.counts:
+            return f"{self.bytes} of {self.total_bytes} {self.counts}"
         elapsed_s = max(time.monotonic() - self.started_s, 1e-9)
         return (
             f"{self.files} of {self.total_files} files, "
@@ -69,7 +72,36 @@ def reading(
         Call it with the number of bytes read since the last call (`on_progress`), and
         `on_file()` after each file. Not for several threads at once.
     """
-    done = _Done(0, total_files, 0, total_bytes, time.monotonic(), doing)
+    yield from _shown(
+        _Done(0, total_files, 0, total_bytes, time.monotonic(), doing), verbosity
+    )
+
+
+@contextmanager
+def counting(
+    total: int, *, what: str, verbosity: int = 0, doing: str
+) -> Iterator[Callable[[int], None]]:
+    """Show how many things are done while the block runs.
+
+    Parameters
+    ----------
+    total : int
+    what : str
+        What is counted, such as `replays`.
+    verbosity, doing
+        As for `reading`.
+
+    Yields
+    ------
+    callable
+        Call it with how many more are done.
+    """
+    done = _Done(0, 0, 0, total, time.monotonic(), doing, what)
+    for progress in _shown(done, verbosity):
+        yield progress.on_bytes
+
+
+def _shown(done: _Done, verbosity: int) -> Iterator[Progress]:
     if verbosity < 0 or (verbosity == 0 and not sys.stderr.isatty()):
         yield Progress(lambda _delta: None, lambda: None)
     elif sys.stderr.isatty():
@@ -173,13 +205,16 @@ def reading_files(
 class RoundsOfFiles:
     """Progress over rounds that go through files, one bar after the other.
 
-    A context; `on_round` and `on_progress` are for `attribution.attribute.attribute`.
+    A context; `on_round` and `on_progress` are for `attribution.attribute.attribute`,
+    these and `on_replay` for `attribution.whatif.whatif`.
     """
 
     def __init__(self, *, verbosity: int = 0) -> None:
         self._verbosity = verbosity
         self._stack = ExitStack()
         self._told: Callable[[str, int], None] | None = None
+        self._counted: Callable[[int], None] | None = None
+        self._done = 0
 
     def __enter__(self) -> Self:
         return self
@@ -197,3 +232,14 @@ class RoundsOfFiles:
         """Count bytes of a file of this round."""
         if self._told is not None:
             self._told(path, n)
+
+    def on_replay(self, done: int, total: int) -> None:
+        """Count replays; the first call ends the bar of the round before."""
+        if self._counted is None:
+            self._stack.close()
+            bar = counting(
+                total, what="replays", verbosity=self._verbosity, doing="replaying"
+            )
+            self._counted = self._stack.enter_context(bar)
+        self._counted(done - self._done)
+        self._done = done

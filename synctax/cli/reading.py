@@ -1,14 +1,21 @@
-"""Read the traces that a command was given, with a progress bar."""
+"""Read and measure the traces that a command was given, with a progress bar."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synctax.cli.progress import reading_files
+from synctax.cli.recall import Sources
+from synctax.report.output import NoteLike, Output
 
 if TYPE_CHECKING:
     from synctax.collectives.load import Job
+    from synctax.collectives.tax import Tax
+    from synctax.trace.model import Note
     from synctax.workspace import Workspace
+
+ROUTINE = frozenset({"skipped_category", "thread_ignored", "sync_recorded"})
+"""Reasons that most traces have and nobody acts on: said with `-v`, and in JSON."""
 
 
 def read_job(
@@ -34,3 +41,68 @@ def read_job(
         return survey(
             found, ranks=ranks, workers=workers, cache=space, on_progress=on_progress
         )
+
+
+def measure_again(
+    sources: Sources,
+    space: "Workspace | None",
+    out: Output,
+    workers: int | None,
+    *,
+    group: str | None = None,
+    op: str | None = None,
+) -> "tuple[Tax, Note | None]":
+    """Read and measure for a later stage; traces that were named are then the last ones.
+
+    Returns
+    -------
+    Tax, Note or None
+        The note says why nothing can be kept in the workspace, if so.
+    """
+    from synctax.collectives.load import require
+    from synctax.collectives.tax import measure
+
+    unwritable = space.prepare() if space else None
+    job = require(
+        read_job(
+            sources.traces,
+            manifest=sources.manifest,
+            workers=workers,
+            verbosity=out.verbosity,
+            ranks=sources.ranks,
+            space=space,
+        )
+    )
+    tax = measure(
+        job,
+        group=group,
+        op=op,
+        steps=sources.steps,
+        end_tolerance_us=sources.end_tolerance_us,
+    )
+    if space and not unwritable and not sources.said:
+        unwritable = _remember(space, sources, job, tax)
+    return tax, unwritable
+
+
+def _remember(
+    space: "Workspace", sources: Sources, job: "Job", tax: "Tax"
+) -> "Note | None":
+    steps = sources.steps
+    space.prune()
+    return space.record_measure(
+        sources.traces,
+        [row.path for row in job.files],
+        manifest=None if sources.manifest is None else str(sources.manifest),
+        options={
+            "steps": None if steps is None else [steps.start, steps.stop],
+            "ranks": None if sources.ranks is None else sorted(sources.ranks),
+            "include_head": False,
+            "end_tolerance_us": tax.end_tolerance_us,
+        },
+    )
+
+
+def worth_saying(found: Iterable[NoteLike], verbosity: int) -> list[NoteLike]:
+    """Choose the notes for stderr: without `-v`, those that somebody may act on."""
+    return [note for note in found if note.reason not in ROUTINE or verbosity > 0]

@@ -1,7 +1,5 @@
 """`synctax whatif`: what step time and tax would be if some durations were different."""
 
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,23 +7,19 @@ import click
 
 from synctax.cli.options import (
     Finite,
+    StepRange,
     manifest_option,
     output_options,
     ranks_option,
     workers_option,
     workspace_options,
 )
+from synctax.cli.recall import Sources
 from synctax.report.output import Output, Result
 
 if TYPE_CHECKING:
     from synctax.attribution.changes import Change
     from synctax.attribution.whatif import WhatIf
-    from synctax.collectives.tax import Tax
-    from synctax.trace.model import RankTrace
-    from synctax.workspace import LastMeasure, Workspace
-
-ROUTINE = frozenset({"skipped_category", "thread_ignored", "sync_recorded"})
-"""Reasons that most traces have and nobody acts on: said with `-v`, and in JSON."""
 
 
 class ChangeType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
@@ -56,7 +50,14 @@ class ChangeType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
     multiple=True,
     required=True,
     metavar="TEXT",
-    help="What is different; may be given several times.",
+    help="What is different. Several are tried one by one, and all together.",
+)
+@click.option(
+    "--steps",
+    type=StepRange(),
+    metavar="A:B",
+    help="Report profiler steps A to B-1 only (as Python slices); also A:, :B, or one "
+    "step A. The whole window is replayed all the same.",
 )
 @ranks_option
 @click.option(
@@ -74,6 +75,7 @@ class ChangeType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
 def whatif(
     traces: tuple[str, ...],
     changes: "tuple[Change, ...]",
+    steps: range | None,
     ranks: frozenset[int] | None,
     end_tolerance_us: float | None,
     per_group: bool,
@@ -84,10 +86,11 @@ def whatif(
     no_cache: bool,
     out: Output,
 ) -> None:
-    r"""Tell what step time and tax would be if some durations were different.
+    r"""Replay a job with other durations, and tell what step time and tax would be.
 
-    TRACES are as for `measure`; without them, those that were measured last. All ranks are
-    replayed along their dependencies, and leave each collective together.
+    TRACES are as for `measure`; without them, those that were measured last, with the same
+    ranks and steps. All ranks run again along their dependencies, and leave each
+    collective together.
 
     \b
     A change names work, then what becomes of it:
@@ -95,7 +98,8 @@ def whatif(
       rank=3:median          all GPU work of a rank as on the median rank
       cpu:median             all host work (launches: launching calls only; gaps: the
                              host time that nobody logged)
-      kernel=NAME*0.5        GPU work whose name contains NAME takes half as long
+      kernel=NAME*0.5        GPU work whose name contains NAME takes half as long (*0: no
+                             time at all)
       tax=0                  nobody ever waits at a collective (group=tp,tax=0: of tp)
       rank=3,class=gemm*0.9  selectors combine
 
@@ -107,79 +111,59 @@ def whatif(
     if per_group and per_step:
         raise click.UsageError("--per-group and --per-step exclude each other")
     from synctax.attribution.whatif import whatif as replay_job
-    from synctax.cli.reading import read_job
-    from synctax.collectives.load import require
-    from synctax.collectives.tax import measure
+    from synctax.cli.progress import RoundsOfFiles
+    from synctax.cli.reading import measure_again, worth_saying
+    from synctax.cli.recall import recall
+    from synctax.report import whatif_view
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 
+    given = Sources(traces, manifest, ranks, steps, end_tolerance_us)
+    sources = recall(given, workspace)
+    notes(sources.said, out)
     space = None if no_cache else Workspace(workspace)
-    if not traces and manifest is None:
-        last = Workspace(workspace).last_measure()
-        traces, manifest = last.targets, Path(last.manifest) if last.manifest else None
-        asked = last.options.get("ranks")
-        ranks = frozenset(asked) if ranks is None and asked is not None else ranks
-        if end_tolerance_us is None:
-            end_tolerance_us = last.options.get("end_tolerance_us")
-        notes([_told(last, workspace)], out)
-    unwritable = space.prepare() if space else None
-    job = require(
-        read_job(
-            traces,
-            manifest=manifest,
+    tax, unwritable = measure_again(sources, space, out, workers)
+    with RoundsOfFiles(verbosity=out.verbosity) as rounds:
+        found = replay_job(
+            tax,
+            *changes,
             workers=workers,
-            verbosity=out.verbosity,
-            ranks=ranks,
-            space=space,
+            cache=space,
+            on_progress=rounds.on_progress,
+            on_round=rounds.on_round,
+            on_replay=rounds.on_replay,
         )
-    )
-    tax = measure(job, end_tolerance_us=end_tolerance_us)
-    found = replay_job(tax, _traces(tax, space), changes)
-    parameters = {
-        "traces": traces,
-        "manifest": manifest,
-        "changes": [change.text for change in changes],
-        "ranks": None if ranks is None else sorted(ranks),
-        "end_tolerance_us": tax.end_tolerance_us,
+    table = "groups" if per_group else "steps" if per_step else ""
+    result = _result(found, _parameters(sources, found), table)
+    said = worth_saying(result.excluded, out.verbosity)
+    notes([*([unwritable] if unwritable else []), *said], out)
+    emit(result, out, render=lambda shown: whatif_view.parts(found, shown))
+
+
+def _parameters(sources: Sources, found: "WhatIf") -> dict[str, Any]:
+    steps, tried = sources.steps, found.scenarios
+    return {
+        "traces": sources.traces,
+        "manifest": sources.manifest,
+        "changes": [one.text for one in tried if len(one.changes) == 1],
+        "steps": None if steps is None else [steps.start, steps.stop],
+        "ranks": None if sources.ranks is None else sorted(sources.ranks),
+        "end_tolerance_us": found.tax.end_tolerance_us,
     }
-    result = _result(found, parameters, per_group=per_group, per_step=per_step)
-    told = [n for n in result.excluded if n.reason not in ROUTINE or out.verbosity > 0]
-    notes([*([unwritable] if unwritable else []), *told], out)
-    from synctax.report import whatif_view
-
-    whole = per_group or per_step
-    emit(
-        result,
-        out,
-        render=None if whole else lambda shown: whatif_view.changes(found, shown),
-    )
 
 
-def _told(last: "LastMeasure", workspace: Path) -> str:
-    """Say in one line what is replayed when nothing was named."""
-    text = f"{', '.join(last.targets) or last.manifest}: measured last ({workspace})"
-    changed, files = len(last.changed_files), len(last.files)
-    return f"{text}; {changed} of {files} files changed since" if changed else text
+def _result(found: "WhatIf", asked: dict[str, Any], table: str) -> Result:
+    from synctax.arrays import NS_PER_US
+    from synctax.schema import WHATIF, WHATIF_GROUPS, WHATIF_STEPS
 
-
-def _traces(tax: "Tax", space: "Workspace | None") -> "Iterator[RankTrace]":
-    """Read the trace of each rank, from the workspace where it is there."""
-    from synctax.trace.kineto import read_rank
-
-    for rank in tax.matches.ranks:
-        read = partial(read_rank, rank.path)
-        yield space.read(rank.path, read) if space else read()
-
-
-def _result(
-    found: "WhatIf", parameters: dict[str, Any], *, per_group: bool, per_step: bool
-) -> Result:
-    from synctax.attribution.whatif_tables import WHATIF, WHATIF_GROUPS, WHATIF_STEPS
-
-    table, frame = WHATIF, found.to_frame
-    if per_group:
-        table, frame = WHATIF_GROUPS, found.per_group
-    elif per_step:
-        table, frame = WHATIF_STEPS, found.per_step
-    extra = {"replay_error_us": found.error_ns / 1000, "nodes": found.nodes}
-    return Result(table, frame(), parameters, (*found.notes, *found.tax.excluded()), extra)
+    extra = {
+        "verdict": found.verdict(),
+        "replay_error_us": found.error_ns / NS_PER_US,
+        "nodes": found.nodes,
+    }
+    left_out = (*found.notes, *found.tax.excluded())
+    if table == "groups":
+        return Result(WHATIF_GROUPS, found.per_group(), asked, left_out, extra)
+    if table == "steps":
+        return Result(WHATIF_STEPS, found.per_step(), asked, left_out, extra)
+    return Result(WHATIF, found.to_frame(), asked, left_out, extra)

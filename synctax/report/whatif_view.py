@@ -1,9 +1,13 @@
-"""What changes would be worth, for people to read: a table, and a sentence a change."""
+"""What changes would be worth, for people to read: sentences, a table, how exact it is."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from synctax.arrays import NS_PER_US
 from synctax.report import tables
 from synctax.report.tables import Field, number, percent, time_us
+from synctax.report.text_plots import can_show_blocks
+from synctax.schema import WHATIF_GROUPS, WHATIF_STEPS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -11,66 +15,126 @@ if TYPE_CHECKING:
     from synctax.attribution.whatif import WhatIf
     from synctax.report.output import Result
 
+BAR_WIDTH = 20
+"""Characters of the bar of the longest step."""
+
+RECORDED = "as recorded"
+
 NOTHING = 0.0005
-"""A change of step time by a smaller share is none to speak of."""
+"""A smaller share is written as none."""
 
 
-def changes(found: "WhatIf", result: "Result") -> "list[RenderableType]":
-    """Lay out a row a change, a sentence each, and how exact the replay is."""
+def parts(found: "WhatIf", result: "Result") -> "list[RenderableType]":
+    """Lay out a sentence a change, the table, and how exact the replay is.
+
+    Parameters
+    ----------
+    found : WhatIf
+    result : Result
+        Of `found`: by change, by group or by step.
+    """
     records = result.frame.astype(object).to_dict("records")
     rows = [{str(name): value for name, value in row.items()} for row in records]
-    table = tables.table(
+    layout = {WHATIF_GROUPS: _groups, WHATIF_STEPS: _steps}.get(result.table, _changes)
+    shown: list[RenderableType] = [*found.verdict(), ""]
+    return [*shown, layout(rows), "", _error(found)]
+
+
+def _changes(rows: Sequence[dict[str, Any]]) -> "RenderableType":
+    """A row for what was recorded, then one a change."""
+    first = rows[0]
+    longest = max(row[name] for row in rows for name in ("step_us", "step_changed_us"))
+    whole = "step" if not tables.is_absent(first["steps"]) else "window"
+
+    def column(before: str, after: str) -> list[str]:
+        return [time_us(first[before]), *(time_us(row[after]) for row in rows)]
+
+    return tables.table(
         [
-            Field("change", [row["change"] for row in rows], right=False),
-            Field("changed", [number(row["changed"]) for row in rows], rank=4),
-            Field("step", [time_us(row["step_us"]) for row in rows], rank=1),
-            Field("becomes", [time_us(row["step_changed_us"]) for row in rows], rank=2),
-            Field("by", [_signed(row["step_change_share"]) for row in rows]),
-            Field("total", [time_us(row["total_us"]) for row in rows], rank=3),
-            Field(" becomes", [time_us(row["total_changed_us"]) for row in rows], rank=3),
-            Field("tax", [time_us(row["tax_us_sum"]) for row in rows]),
-            Field("becomes ", [time_us(row["tax_changed_us_sum"]) for row in rows]),
+            Field("change", [RECORDED, *(row["change"] for row in rows)], right=False),
+            Field("changed", ["", *(number(row["changed"]) for row in rows)], rank=4),
+            Field(whole, column("step_us", "step_changed_us")),
+            Field("by", ["", *(signed(row["step_change_share"]) for row in rows)]),
+            Field("in all", column("total_us", "total_changed_us"), rank=3),
+            Field("by", ["", *(signed(row["total_change_share"]) for row in rows)], rank=3),
+            Field("tax", column("tax_us_sum", "tax_changed_us_sum")),
+            Field("by", ["", *(signed(row["tax_change_share"]) for row in rows)]),
+            Field(
+                whole,
+                [
+                    _bar(first["step_us"], first["step_us"], longest),
+                    *(
+                        _bar(row["step_changed_us"], first["step_us"], longest)
+                        for row in rows
+                    ),
+                ],
+                right=False,
+                rank=2,
+            ),
         ]
     )
-    return [table, "", *map(_sentence, rows), "", _error(found)]
 
 
-def _sentence(row: dict[str, Any]) -> str:
-    """Say what comes of a change in words."""
-    marked = not tables.is_absent(row["steps"])
-    name = "step time" if marked else "time"
-    share = row["step_change_share"]
-    before, after = time_us(row["step_replayed_us"]), time_us(row["step_changed_us"])
-    if tables.is_absent(share) or abs(share) < NOTHING:
-        text = f"{row['change']}: {name} stays at {before}"
-    else:
-        way = "falls" if share < 0 else "rises"
-        text = (
-            f"{row['change']}: {name} {way} by {percent(abs(share))}, {before} to {after}"
-        )
-    tax, taxed = row["tax_us_sum"], row["tax_changed_us_sum"]
-    return text + (f"; the tax {_tax(tax, taxed)}" if tax > 0 else "")
+def _groups(rows: Sequence[dict[str, Any]]) -> "RenderableType":
+    return tables.table(
+        [
+            Field("change", [row["change"] for row in rows], right=False),
+            Field("group", [row["group"] for row in rows], right=False),
+            Field("op", [row["op"] for row in rows], right=False, rank=1),
+            Field("n", [number(row["collectives"]) for row in rows], rank=3),
+            Field("tax", [time_us(row["tax_us_sum"]) for row in rows]),
+            Field("becomes", [time_us(row["tax_changed_us_sum"]) for row in rows]),
+            Field("by", [signed(row["tax_change_share"]) for row in rows]),
+            Field("median", [time_us(row["tax_us_median"]) for row in rows], rank=2),
+            Field(
+                "becomes", [time_us(row["tax_changed_us_median"]) for row in rows], rank=2
+            ),
+        ]
+    )
 
 
-def _tax(before: float, after: float) -> str:
-    share = (after - before) / before
-    if abs(share) < NOTHING:
-        return "stays"
-    return f"{'falls' if share < 0 else 'rises'} by {percent(abs(share))}"
+def _steps(rows: Sequence[dict[str, Any]]) -> "RenderableType":
+    longest = max(row[name] for row in rows for name in ("step_us", "step_changed_us"))
+    bars = [_bar(row["step_changed_us"], row["step_us"], longest) for row in rows]
+    return tables.table(
+        [
+            Field("change", [row["change"] for row in rows], right=False),
+            Field("step", [number(row["step"]) for row in rows]),
+            Field("takes", [time_us(row["step_us"]) for row in rows]),
+            Field("becomes", [time_us(row["step_changed_us"]) for row in rows]),
+            Field("by", [signed(row["step_change_share"]) for row in rows]),
+            Field("", bars, right=False, rank=2),
+        ]
+    )
 
 
-def _signed(share: float | None) -> str:
+def signed(share: float | None) -> str:
+    """Write a change as a percentage with its sign.
+
+    Examples
+    --------
+    >>> signed(-0.031), signed(0.5), signed(0.0001), signed(None)
+    ('−3.1 %', '+50 %', '0 %', '–')
+    """
     if share is None or tables.is_absent(share):
         return tables.ABSENT
-    sign = "−" if share < 0 else "+"
-    return sign + percent(abs(share)) if share else percent(0.0)
+    if abs(share) < NOTHING:
+        return percent(0.0)
+    return ("−" if share < 0 else "+") + percent(abs(share))
+
+
+def _bar(value_us: float, before_us: float, longest_us: float) -> str:
+    """Draw a time, and lightly what it was longer before."""
+    full, light = ("█", "░") if can_show_blocks() else ("#", ".")
+    scale = BAR_WIDTH / longest_us if longest_us else 0.0
+    length, before = round(value_us * scale), round(before_us * scale)
+    return full * length + light * (before - length)
 
 
 def _error(found: "WhatIf") -> str:
     """Say how well a replay without a change agrees with what was recorded."""
+    nodes = f"{found.nodes:,} nodes"
     if not found.error_ns:
-        return f"replayed without a change, all {found.nodes:,} nodes are as recorded"
-    return (
-        f"replayed without a change, a node is up to {time_us(found.error_ns / 1000)} off "
-        f"what was recorded"
-    )
+        return f"replayed without a change: exact ({nodes})"
+    off = time_us(found.error_ns / NS_PER_US)
+    return f"replayed without a change: up to {off} off ({nodes})"

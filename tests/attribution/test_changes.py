@@ -69,6 +69,9 @@ def test_texts_mean_what_they_say(text, change):
         ("group=tp,class=gemm:median", "goes with tax=0 only"),
         ("cpu,class=gemm:median", "not among cpu"),
         ("group=tp*0.5", "goes with tax=0 only"),
+        ("tax=1", "only ask what if there were none"),
+        ("tax*0.5", "only ask what if there were none"),
+        ("group=tp,tax:median", "only ask what if there were none"),
     ],
 )
 def test_what_is_no_change_is_refused_in_words(text, says):

@@ -8,11 +8,12 @@ from numpy.testing import assert_array_equal
 
 import synctax
 from synctax.attribution.changes import Change, Replace, parse_change
-from synctax.attribution.whatif import ALL_TOGETHER, explore, whatif
-from synctax.attribution.whatif_tables import WHATIF, WHATIF_GROUPS, WHATIF_STEPS
+from synctax.attribution.whatif import ALL_TOGETHER, explore
+from synctax.attribution.whatif_verdict import condition
 from synctax.attribution.world import assemble
 from synctax.errors import SynctaxError
 from synctax.graph.model import NodeKind
+from synctax.schema import WHATIF, WHATIF_GROUPS, WHATIF_STEPS
 from synctax.synth import Delay, SynthJob, write
 from synctax.trace.kineto import read_rank
 
@@ -93,7 +94,7 @@ def test_a_delay_within_a_step_that_waits_for_its_gpu_moves_that_step_alone(made
 
 @pytest.mark.parametrize("name", REAL)
 def test_real_traces_replay_to_the_nanosecond(shared_traces, name):
-    found = whatif(*read(shared_traces / name), [Change("tax", 0.0)])
+    found = explore(assemble(*read(shared_traces / name)), [Change("tax", 0.0)])
     assert found.error_ns == 0
     assert_array_equal(found.unchanged.total_ns, found.recorded.total_ns)
     assert_array_equal(found.unchanged.step_ns, found.recorded.step_ns)
@@ -108,8 +109,8 @@ def test_real_traces_replay_to_the_nanosecond(shared_traces, name):
 
 
 def test_the_sleep_of_one_rank_is_what_a_median_host_would_save(shared_traces):
-    found = whatif(
-        *read(shared_traces / "torchrec4-sleep-rank2"),
+    found = explore(
+        assemble(*read(shared_traces / "torchrec4-sleep-rank2")),
         [Change("cpu"), Change("cpu", rank=2), Change("cpu", rank=0), Change("gpu")],
     )
     every, sleeper, other, gpu = (
@@ -120,6 +121,73 @@ def test_the_sleep_of_one_rank_is_what_a_median_host_would_save(shared_traces):
     assert sleeper < 0.6 * whole
     assert other > 0.97 * whole
     assert gpu == pytest.approx(whole, rel=0.01)
+
+
+def test_in_python_texts_are_changes_and_every_replay_is_counted(tmp_path):
+    write(JOB, tmp_path)
+    tax = synctax.measure(synctax.load([tmp_path], workers=1))
+    done = []
+    found = synctax.whatif(
+        tax,
+        "class=gemm*0.5",
+        synctax.parse_change("tax=0"),
+        workers=1,
+        on_replay=lambda *counts: done.append(counts),
+    )
+    assert isinstance(found, synctax.WhatIf)
+    assert done == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
+    assert found.to_frame()["change"].tolist() == ["class=gemm*0.5", "tax=0", ALL_TOGETHER]
+    assert len(found.verdict()) == 3
+    assert "with GEMM kernels taking 0.5 times as long" in found.verdict()[0]
+    with pytest.raises(ValueError, match="not what to change to"):
+        synctax.whatif(tax, "gemm")
+    with pytest.raises(TypeError, match="wants the tax"):
+        synctax.whatif(tax.matches, "tax=0")
+
+
+def test_copies_are_of_class_copy_whatever_they_are_called(shared_traces):
+    world = assemble(*read(shared_traces / "torchrec4-sleep-rank2", ranks=[0, 1]))
+    copies = int(world.memory.sum())
+    assert copies > 0
+    (told,) = explore(world, [parse_change("class=copy*3")]).scenarios
+    assert told.nodes >= copies
+    named = {world.strings[code] for code in world.name[world.memory]}
+    assert any(name.startswith("Memcpy") for name in named)
+
+
+def test_work_that_only_one_rank_does_has_no_median(made):
+    world = made(JOB)
+    gpu = world.network.kind == NodeKind.GPU
+    alone = replace(world, key=np.where(gpu, np.arange(gpu.size), 0).astype(np.uint64))
+    with pytest.raises(SynctaxError, match="none of .* has a counterpart on another rank"):
+        explore(alone, [parse_change("gpu:median")])
+
+
+def test_a_replacement_is_told_in_words(made):
+    found = explore(made(JOB), [Replace(0, 1, 1_500)])
+    begin = "with node 1 of rank 0 taking 1.5 µs a step would take"
+    assert found.verdict()[0].startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("launches:median", "with launching calls as on the median rank"),
+        (
+            "rank=2,class=norm*2",
+            "with normalisation kernels on rank 2 taking 2 times as long",
+        ),
+        ("class=fused*0", "with fused kernels taking no time"),
+        ("class=communication*0.5", "with transfers taking 0.5 times as long"),
+        (
+            "class=gemm,kernel=nvjet:median",
+            "with kernels called 'nvjet' among GEMM kernels as on the median rank",
+        ),
+        ("group=tp,tax=0", "if nobody waited in collectives of tp"),
+    ],
+)
+def test_changes_are_said_in_words(text, words):
+    assert condition(parse_change(text)) == words
 
 
 def test_changes_are_tried_alone_and_together(made):
@@ -188,7 +256,7 @@ def test_traces_without_steps_are_one_window(tmp_path):
     write(replace(JOB, steps=1), tmp_path)
     for path in tmp_path.rglob("*.json"):
         path.write_text(path.read_text().replace("ProfilerStep#", "some range "))
-    found = whatif(*read(tmp_path), [Change("gpu", 0.5)])
+    found = explore(assemble(*read(tmp_path)), [Change("gpu", 0.5)])
     assert found.recorded.step.tolist() == [-1]
     assert found.recorded.step_ns[0] == found.recorded.total_ns.mean()
     assert found.to_frame()["steps"].isna().all()
@@ -197,7 +265,7 @@ def test_traces_without_steps_are_one_window(tmp_path):
 
 def test_what_no_barrier_can_be_is_counted(tmp_path):
     write(replace(JOB, broadcast=True, lost_tail={3: 2}), tmp_path)
-    found = whatif(*read(tmp_path), [Change("gaps", 0.0)])
+    found = explore(assemble(*read(tmp_path)), [Change("gaps", 0.0)])
     assert {"replay_invalid", "replay_partial"} <= {note.reason for note in found.notes}
     assert found.error_ns == 0
 
@@ -245,7 +313,7 @@ def test_a_replacement_may_make_a_node_longer(made):
 def test_a_lone_group_without_a_name_answers_to_any(tmp_path):
     bare = {"metadata": "none", "distributed_info": False}
     write(SynthJob(tp=2, fsdp=1, layers=1, **bare), tmp_path)
-    found = whatif(*read(tmp_path), [parse_change("group=tp,tax=0")])
+    found = explore(assemble(*read(tmp_path)), [parse_change("group=tp,tax=0")])
     assert not found.scenarios[0].outcome.tax_ns[found.counted].any()
 
 
@@ -253,7 +321,7 @@ def test_traces_and_ranks_must_be_as_many(tmp_path):
     write(SynthJob(tp=2, fsdp=1, layers=1, steps=1), tmp_path)
     tax, traces = read(tmp_path)
     with pytest.raises(ValueError, match="zip"):
-        whatif(tax, traces[:1], [])
+        assemble(tax, traces[:1])
 
 
 def test_a_collective_that_is_not_in_the_graph_keeps_its_durations(made, tmp_path):
