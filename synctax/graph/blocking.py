@@ -46,6 +46,7 @@ class Blocked:
         waits for everything, else `INFERRED`: the last to end before the call returned.
     unresolved : int
         Calls longer than `UNRESOLVED_NS` of which nothing is found that they waited for.
+    passed : Passed
     """
 
     call: I64
@@ -53,6 +54,24 @@ class Blocked:
     time_ns: I64
     provenance: I8
     unresolved: int
+    passed: "Passed"
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Blocking calls that need not wait: what they asked for had completed before.
+
+    They decide nothing as it was, but would have waited had it completed later.
+
+    Parameters
+    ----------
+    call, gpu, provenance : (d,) arrays
+        As in `Blocked`; never `INFERRED`.
+    """
+
+    call: I64
+    gpu: I64
+    provenance: I8
 
 
 def blocked(
@@ -88,7 +107,8 @@ def blocked(
     blocks = (code > 0) & threads[events.lane[calls]]
     if not blocks.any():
         none = calls[:0]
-        return Blocked(none, none, none, none.astype(np.int8), 0)
+        kinds = none.astype(np.int8)
+        return Blocked(none, none, none, kinds, 0, Passed(none, none, kinds))
     waits = _Waits.of(trace, launch, calls, np.flatnonzero(blocks))
     found = np.full(waits.call.size, ABSENT, np.int64)
     provenance = np.full(waits.call.size, Provenance.INFERRED, np.int8)
@@ -103,8 +123,10 @@ def blocked(
     rest = np.flatnonzero(open_)
     found[rest] = _anything(waits, gpu, lines, rest)
     one_device = np.unique(lines.device).size <= 1
-    everything = (code == _DEVICE) & ((waits.device >= 0) | one_device)
-    provenance[open_ & everything] = Provenance.CALLS
+    everything = open_ & (code == _DEVICE) & ((waits.device >= 0) | one_device)
+    provenance[everything] = Provenance.CALLS
+    before = np.flatnonzero(everything & (found < 0))
+    found[before] = _anything(waits, gpu, lines, before, within=False)
     end = np.append(gpu.end_ns, 0)[found]
     hit = (found >= 0) & (end > waits.start_ns)
     hit &= end <= waits.stop_ns + RETURN_TOLERANCE_NS
@@ -117,7 +139,16 @@ def blocked(
         time_ns=np.minimum(end, waits.stop_ns)[hit],
         provenance=provenance[hit],
         unresolved=int((~hit & long & (code != _COPY)).sum()),
+        passed=_passed(waits, gpu, found, provenance),
     )
+
+
+def _passed(waits: "_Waits", gpu: Gpu, found: I64, provenance: I8) -> Passed:
+    over = (found >= 0) & (provenance != Provenance.INFERRED)
+    over &= np.append(gpu.end_ns, 0)[found] <= waits.start_ns
+    # of equal start no order can be told
+    over &= np.append(gpu.start_ns, 0)[found] < waits.start_ns
+    return Passed(waits.call[over], found[over], provenance[over])
 
 
 def _code(name: str) -> int:
@@ -226,11 +257,20 @@ def _last_work(
     return found
 
 
-def _anything(waits: _Waits, gpu: Gpu, lines: Lines, rows: I64) -> I64:
-    """Last event of any stream that was launched before each call and ends within it."""
+def _anything(
+    waits: _Waits, gpu: Gpu, lines: Lines, rows: I64, *, within: bool = True
+) -> I64:
+    """Last event of any stream that was launched before each call and ends within it.
+
+    Or before it, if not `within`.
+    """
     found = np.full(rows.size, ABSENT, np.int64)
-    latest = waits.start_ns[rows].copy()
-    stop = waits.stop_ns[rows] + RETURN_TOLERANCE_NS
+    if within:
+        latest = waits.start_ns[rows].copy()
+        stop = waits.stop_ns[rows] + RETURN_TOLERANCE_NS
+    else:
+        latest = np.full(rows.size, NEVER_NS)
+        stop = waits.start_ns[rows]
     for line in range(len(lines)):
         at = lines.last_done_by(line, waits.start_ns[rows], stop)
         device = waits.device[rows]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from synctax.arrays import ABSENT, I8, I64
 from synctax.collectives.catalog import catalog
 from synctax.errors import SynctaxError
-from synctax.graph.blocking import blocked
+from synctax.graph.blocking import Passed, blocked
 from synctax.graph.host import Pieces, pieces
 from synctax.graph.launches import Launches, launches
 from synctax.graph.lines import Gpu, Lines
@@ -79,6 +79,7 @@ def build_graph(trace: RankTrace) -> Graph:
     builder.issue_edges(made)
     builder.cross_edges(crossing)
     builder.wait_edges(waits)
+    builder.passed_edges(sync.passed)
     return builder.finish((*host_notes, *launch.notes, *crossing.notes, *wait_notes))
 
 
@@ -203,6 +204,22 @@ class _Builder:
             self.of_host[waits.piece[hand]],
             EdgeKind.HANDOVER,
             waits.provenance[hand],
+        )
+
+    def passed_edges(self, passed: Passed) -> None:
+        """From what calls would have waited for, had it completed later, to these calls.
+
+        They decide nothing: the piece before a call ends when the call starts.
+        """
+        start = self.trace.events.start_ns[passed.call] + self.skew_ns
+        piece = self._piece_at(passed.call, start)
+        lane = self.host.lane
+        hit = (piece > 0) & (lane[piece - 1] == lane[piece])
+        self.add(
+            self.of_gpu[passed.gpu[hit]],
+            self.of_host[piece[hit]],
+            EdgeKind.SYNC,
+            passed.provenance[hit],
         )
 
     def _order(self) -> tuple[I64, I8]:

@@ -413,8 +413,10 @@ def test_a_sync_looks_at_the_stream_or_event_that_its_record_names():
         sync("Stream Sync", 63, 1, corr=6, stream=9),
     )
     assert ("gemm", "sync", "recorded") in story.into("cudaEventSynchronize")
-    # what its stream held was complete before the call
-    assert not any(edge[1] == "sync" for edge in story.into("cudaStreamSynchronize"))
+    # what its stream held was complete before the call, which is not cut
+    assert ("other", "sync", "recorded") in story.into("cudaStreamSynchronize")
+    assert ("cudaStreamSynchronize", 63, 64) in story.thread(1)
+    assert story.path("cudaStreamSynchronize")[-1][0].startswith("gap before")
     assert story.reasons() == {}
 
 
