@@ -287,6 +287,7 @@ def _wanted(tax: Tax, seen: Windows, fence: I64) -> Wanted:
         walked,
         np.zeros(found.row.size, np.int64),
         sampled[slot],
+        everyone=True,
     )
 
 

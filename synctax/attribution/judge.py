@@ -67,7 +67,7 @@ def judge(
     compared = variation(blamed.items, twins, fast.begin_ns[path], fast.end_ns[path])
     usual = culprits.Usual(*merge_usual([told.usual for told in rounds.told.values()]))
     tax_ns = (tax.waits.longest_ns - tax.waits.shortest_ns)[slow.slot]
-    results = _measured(tax, slow, fast, tax_ns)
+    results = _measured(tax, rounds, (slow, fast), tax_ns)
     best = culprits.largest(compared.own_ns, blamed.first)
     own = np.append(compared.own_ns, 0)[best]
     alone = np.append(compared.alone_ns, 0)[best] > 0
@@ -113,8 +113,12 @@ def _twins(
     )
 
 
-def _measured(tax: Tax, slow: PathSet, fast: PathSet, tax_ns: I64) -> Results:
+def _measured(
+    tax: Tax, rounds: Rounds, paths: tuple[PathSet, PathSet], tax_ns: I64
+) -> Results:
     """What follows from the two paths without looking for counterparts."""
+    slow, fast = paths
+    same, alike = rounds.equal_work(slow.slot)
     count = len(slow)
     none = np.full(count, ABSENT, np.int64)
     latency = {kind: _idle(slow, kind) - _idle(fast, kind) for kind in _LATENCY}
@@ -139,8 +143,8 @@ def _measured(tax: Tax, slow: PathSet, fast: PathSet, tax_ns: I64) -> Results:
         comm_slot=none,
         origin=np.arange(count),
         origin_rank=slow.rank,
-        equal_work=(slow.work == fast.work) & (slow.kernels == fast.kernels),
-        equal_geometry=(slow.geometry == fast.geometry) & (slow.kernels == fast.kernels),
+        equal_work=same,
+        equal_geometry=alike,
     )
 
 

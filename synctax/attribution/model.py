@@ -152,10 +152,13 @@ class GroupPaths:
     longest, last : Items
         Of each path the largest, and the last, kernel that ended in the window before the
         collective; `kind` is -1 where there was none.
-    work, geometry : (p,) uint64
-        Hash of the compute kernels since the group's previous collective, in order of
+    block_slot : (b,) int64
+        Collectives that divide the trace, with a path or not: each ends a block of
+        compute kernels, which the group's collective before it begins.
+    work, geometry : (b,) uint64
+        Hash of the kernels of each block, in order of
         launch: names; names and launch geometry.
-    kernels : (p,) int64
+    kernels : (b,) int64
         How many they are.
     random_ns : (seeds, p) int64
         Sum of the items of random walks, -1 where not sampled.
@@ -176,6 +179,7 @@ class GroupPaths:
     before: Items
     longest: Items
     last: Items
+    block_slot: I64
     work: U64
     geometry: U64
     kernels: I64

@@ -1,6 +1,6 @@
 """The paths of all ranks in one set of columns, with names that ranks agree on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,9 +26,6 @@ class PathSet:
     before: Items
     longest: Items
     last: Items
-    work: U64
-    geometry: U64
-    kernels: I64
     random_ns: I64
     ancestor: I64
 
@@ -76,7 +73,7 @@ class PathSet:
 
 _BY_PATH = (
     "rank", "slot", "begin_ns", "end_ns", "head_gap_ns", "head_edge", "head_unknown",
-    "work", "geometry", "kernels", "ancestor",
+    "ancestor",
 )  # fmt: skip
 
 
@@ -156,3 +153,57 @@ def _random(groups: Sequence[GroupPaths], seeds: int) -> I64:
         for group in groups
     ]
     return np.concatenate(wide, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks of compute kernels of all ranks; (b,) arrays as in `GroupPaths`."""
+
+    slot: I64
+    work: U64
+    geometry: U64
+    kernels: I64
+
+    @classmethod
+    def none(cls) -> "Blocks":
+        """Know of no block."""
+        ns, key = np.empty(0, np.int64), np.empty(0, np.uint64)
+        return cls(ns, key, key, ns)
+
+    @classmethod
+    def of(cls, ranks: Iterable[RankPaths]) -> "Blocks":
+        """Put the blocks of all ranks together."""
+        groups = [group for rank in ranks for group in rank.groups]
+        return cls(
+            np.concatenate([group.block_slot for group in groups]),
+            np.concatenate([group.work for group in groups]),
+            np.concatenate([group.geometry for group in groups]),
+            np.concatenate([group.kernels for group in groups]),
+        )
+
+    def equal(self, slot: I64) -> tuple[Bool, Bool]:
+        """Tell before which collectives all ranks launched the same.
+
+        Parameters
+        ----------
+        slot : (s,) int64
+
+        Returns
+        -------
+        (s,) bool, (s,) bool
+            The same kernels by name; by name and launch geometry.
+        """
+        count = max(int(self.slot.max(initial=-1)), int(slot.max(initial=-1))) + 1
+        same = np.ones(count, np.bool_)
+        alike = np.ones(count, np.bool_)
+        order = np.argsort(self.slot, kind="stable")
+        next_to = self.slot[order[1:]] == self.slot[order[:-1]]
+        for column, flags in (
+            (self.kernels, (same, alike)),
+            (self.work, (same, alike)),
+            (self.geometry, (alike,)),
+        ):
+            differs = next_to & (column[order[1:]] != column[order[:-1]])
+            for flag in flags:
+                flag[self.slot[order[1:]][differs]] = False
+        return same[slot], alike[slot]

@@ -76,7 +76,7 @@ class Results:
     origin_rank : (s,) int32
         Position of the straggler there.
     equal_work, equal_geometry : (s,) bool
-        Both ranks launched the same kernels since the collective before: names; names and
+        All ranks launched the same kernels since the collective before: names; names and
         launch geometry.
     """
 

@@ -1,16 +1,16 @@
 """The rounds over the ranks' files: walk to collectives, then look up counterparts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64, U64
+from synctax.arrays import ABSENT, I64, U64, Bool
 from synctax.attribution.model import GroupTask, Query, RankPaths
-from synctax.attribution.pool import Names, PathSet, pool
+from synctax.attribution.pool import Blocks, Names, PathSet, pool
 from synctax.attribution.variation import Counterparts
 from synctax.attribution.walk import Reading, look_up_rank, walk_rank
 from synctax.attribution.windows import Wanted, Windows, query, tasks
@@ -46,6 +46,10 @@ class Rounds:
         Called before each round with what it does and the sizes of its files, in bytes.
     names : Names
         Of all ranks; grows.
+    told : dict
+        What each rank said, by its position, without its paths.
+    blocks : Blocks
+        Of all ranks, once everyone was asked.
     """
 
     found: Matches
@@ -56,6 +60,7 @@ class Rounds:
     on_round: OnRound | None = None
     names: Names = field(default_factory=lambda: Names({}))
     told: dict[int, RankPaths] = field(default_factory=dict)
+    blocks: Blocks = field(default_factory=Blocks.none)
 
     def walk(self, wanted: Wanted) -> PathSet:
         """Walk to collectives on all ranks that have any of the wanted paths.
@@ -77,8 +82,15 @@ class Rounds:
             if isinstance(answer, SynctaxError):
                 raise answer
             ranks[by_path[path]] = answer
-        self.told |= ranks
+        if wanted.everyone:
+            self.blocks = Blocks.of(ranks.values())
+        # the paths go on in the pool; here only what is said of ranks is kept
+        self.told |= {rank: replace(answer, groups=()) for rank, answer in ranks.items()}
         return pool(ranks, self.names)
+
+    def equal_work(self, slot: I64) -> tuple[Bool, Bool]:
+        """Tell before which collectives all ranks launched the same; see `Blocks`."""
+        return self.blocks.equal(slot)
 
     def counterparts(self, key: U64, group: I64, rank: I64) -> Counterparts:
         """Find items of given keys on other ranks.

@@ -189,7 +189,8 @@ class _Walker:
         paths = critical_paths(graph, ends, begin, deciding=self.deciding)
         before_first, before = self._preludes(ends, begin, task.reach_ns[wanted], keys)
         longest, last = longest_and_last(graph, self.palette, paths, keys)
-        work, geometry, kernels = self.work.blocks(target, wanted)
+        blocks = np.flatnonzero(divides)
+        work, geometry, kernels = self.work.blocks(target, blocks)
         return GroupPaths(
             group=task.group,
             slot=task.slot[wanted],
@@ -207,6 +208,7 @@ class _Walker:
             work=work,
             geometry=geometry,
             kernels=kernels,
+            block_slot=task.slot[blocks],
             random_ns=random_sums(graph, ends, begin, task.sampled[wanted]),
             ancestor=self._ancestors(target, task.slot, wanted),
         )

@@ -118,12 +118,17 @@ def begins_ns(found: Matches, seen: Windows, fence: I64) -> I64:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which paths are wanted: (p,) arrays over participations, as in `GroupTask`."""
+    """Which paths are wanted: (p,) arrays over participations, as in `GroupTask`.
+
+    With `everyone`, ranks without a wanted path are asked too: what their host usually
+    takes, and which kernels they launch.
+    """
 
     begin_ns: I64
     walked: Bool
     reach_ns: I64
     sampled: Bool
+    everyone: bool = False
 
 
 def tasks(
@@ -131,7 +136,7 @@ def tasks(
 ) -> Mapping[int, Sequence[GroupTask]]:
     """Tell each rank (by position) which collectives to walk to, by group.
 
-    Ranks without a wanted path are left out.
+    Ranks without a wanted path are left out, unless everyone is asked.
     """
     slot = np.repeat(np.arange(len(found)), np.diff(found.first))
     group = found.group[slot]
@@ -154,7 +159,7 @@ def tasks(
     return {
         rank: of_rank
         for rank, of_rank in by_rank.items()
-        if any(task.walked.any() for task in of_rank)
+        if wanted.everyone or any(task.walked.any() for task in of_rank)
     }
 
 
