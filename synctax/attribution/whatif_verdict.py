@@ -7,10 +7,14 @@ from synctax.attribution.changes import Change, Replace
 from synctax.attribution.labels import CLASS_TEXT, percent, short_name
 
 if TYPE_CHECKING:
-    from synctax.attribution.whatif import Scenario, WhatIf
+    from synctax.attribution.whatif import Outcome, Scenario, WhatIf
 
 NOTHING = 0.0005
 """A change of step time or tax by a smaller share is none to speak of."""
+
+APART = 0.5
+"""Where the changes of step and window differ by more than this share of the larger one,
+both are told."""
 
 _WHAT_TEXT = {
     "gpu": "the GPU work",
@@ -80,24 +84,39 @@ def _sentence(found: "WhatIf", scenario: "Scenario") -> str:
     changes = scenario.changes
     what = condition(changes[0]) if len(changes) == 1 else "with all of this together"
     before, after = found.unchanged, scenario.outcome
-    step = _step(before.mean_step_us, after.mean_step_us)
-    whole = "a step" if before.step[0] >= 0 else "the whole window"
+    times = _times(before, after)
     tax_us = found.counted_tax_us(before)
     if not tax_us or all(change.text == "tax=0" for change in changes):
-        return f"{what} {whole} would take {step}"
+        return f"{what} {times}"
     taxed = _tax(tax_us, found.counted_tax_us(after))
-    return f"{what} {whole} would take {step}, and the tax would be {taxed}"
+    return f"{what} {times}, and the tax would be {taxed}"
 
 
-def _step(before_us: float, after_us: float) -> str:
-    share = (after_us - before_us) / before_us if before_us else 0.0
+def _times(before: "Outcome", after: "Outcome") -> str:
+    step = _share(before.mean_step_us, after.mean_step_us)
+    total = _share(before.mean_total_us, after.mean_total_us)
+    if before.step[0] < 0:
+        return f"the whole window would take {_longer(total)}"
+    text = f"a step would take {_longer(step)}"
+    apart = abs(step - total)
+    if apart <= max(NOTHING, APART * max(abs(step), abs(total))):
+        return text
+    # hosts that run ahead of their GPUs do not make a job faster
+    return f"{text} by the host's marks, the whole window {_longer(total)}"
+
+
+def _share(before: float, after: float) -> float:
+    return (after - before) / before if before else 0.0
+
+
+def _longer(share: float) -> str:
     if abs(share) < NOTHING:
         return "as long as it does"
     return f"{percent(abs(share))} {'less' if share < 0 else 'longer'}"
 
 
 def _tax(before_us: float, after_us: float) -> str:
-    share = (after_us - before_us) / before_us
+    share = _share(before_us, after_us)
     if not after_us:
         return "gone"
     if abs(share) < NOTHING:

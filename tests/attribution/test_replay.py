@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -12,6 +12,8 @@ from synctax.attribution.network import Network, join, rank_part
 from synctax.attribution.replay import Barriers, replay, schedule
 from synctax.graph.model import NodeKind
 from tests.attribution.graphs import Made, made
+
+law = settings(max_examples=40)
 
 
 def planned(job: Made, *, together=True):
@@ -34,6 +36,7 @@ def scaled(data, network, low, high):
     return np.rint(network.duration_ns * factors).astype(np.int64)
 
 
+@law
 @given(made())
 def test_nothing_changed_nothing_moves(job):
     plan = planned(job)
@@ -43,6 +46,7 @@ def test_nothing_changed_nothing_moves(job):
     assert_array_equal(done.end_ns, plan.network.end_ns)
 
 
+@law
 @given(made(), st.data())
 def test_what_takes_less_time_makes_nothing_later(job, data):
     plan = planned(job)
@@ -53,6 +57,7 @@ def test_what_takes_less_time_makes_nothing_later(job, data):
     assert (after.end_ns <= before.end_ns).all()
 
 
+@law
 @given(made(), st.data())
 def test_who_waits_for_nobody_is_never_later(job, data):
     plan, alone = planned(job), planned(job, together=False)
@@ -67,6 +72,7 @@ def test_who_waits_for_nobody_is_never_later(job, data):
     assert_array_equal(after.duration_ns[barriers.node], transfer[barriers.slot])
 
 
+@law
 @given(made(), st.data())
 def test_ranks_in_another_order_give_the_same_times(job, data):
     network = job.network()
@@ -80,6 +86,7 @@ def test_ranks_in_another_order_give_the_same_times(job, data):
         assert_array_equal(np.concatenate([mine[r] for r in order]), getattr(other, name))
 
 
+@law
 @given(made(), st.data())
 def test_ranks_leave_together_a_transfer_after_the_last_of_them(job, data):
     plan = planned(job)
@@ -92,6 +99,7 @@ def test_ranks_leave_together_a_transfer_after_the_last_of_them(job, data):
         assert done.duration_ns[node].min() == duration[node].min()
 
 
+@law
 @given(made(), st.data())
 def test_a_replay_is_what_its_definition_says(job, data):
     plan = planned(job)
