@@ -34,9 +34,6 @@ class Marks:
     begin_ns: I64
     end_ns: I64
 
-    def __len__(self) -> int:
-        return int(self.number.size)
-
 
 def marks(trace: RankTrace, graph: Graph) -> Marks:
     """Find the profiler steps of a rank, on the CPU; on the GPU where the CPU has none.

@@ -31,10 +31,8 @@ class ChangeType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> "Change":
         """Parse the text."""
-        from synctax.attribution.changes import Change, parse_change
+        from synctax.attribution.changes import parse_change
 
-        if isinstance(value, Change):
-            return value
         try:
             return parse_change(value)
         except ValueError as error:

@@ -245,10 +245,11 @@ def test_ranks_without_a_gpu_are_replayed_as_well(ask, gloo):
     told = envelope(ask(gloo, "rank=1,cpu*0.5", "tax=0", more=["--format", "json"]))
     assert [row["steps"] for row in told["rows"]] == [None] * 3
     assert told["rows"][0]["tax_changed_us_sum"] < told["rows"][0]["tax_us_sum"]
-    for change in ("gpu:median", "class=gemm:median", "kernel=gemm*0.5"):
+    for change in ("gpu:median", "launches*0", "class=gemm:median", "kernel=gemm*0.5"):
         refused = ask(gloo, change)
         assert refused.exit_code == 1
         assert_in_words(refused)
+    assert "the traces hold no such work" in ask(gloo, "launches*0").stderr
     assert "there are communication" in ask(gloo, "class=gemm:median").stderr
 
 
