@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64, U64
+from synctax.arrays import ABSENT, I64
 from synctax.attribution.items import Palette
+from synctax.attribution.keys import Named
 from synctax.attribution.model import Items
 from synctax.graph.critical_path import Paths
 from synctax.graph.model import Graph, NodeKind
@@ -11,7 +12,7 @@ from synctax.trace.model import EventKind
 
 
 def longest_and_last(
-    graph: Graph, palette: Palette, paths: Paths, keys: U64
+    graph: Graph, palette: Palette, paths: Paths, named: Named
 ) -> tuple[Items, Items]:
     """Find the largest and the last kernel that ended before each collective.
 
@@ -22,7 +23,7 @@ def longest_and_last(
         Of the graph.
     paths : Paths
         p paths: their windows count, not their items.
-    keys : (n,) uint64
+    named : Named
         Of all nodes.
 
     Returns
@@ -48,12 +49,12 @@ def longest_and_last(
             longest[number] = kernel[begin + int(duration[begin:stop].argmax())]
     last = np.where(high > low, np.append(kernel, 0)[high - 1], ABSENT)
     return (
-        _items(graph, palette, paths, keys, longest),
-        _items(graph, palette, paths, keys, last),
+        _items(graph, palette, paths, named, longest),
+        _items(graph, palette, paths, named, last),
     )
 
 
-def _items(graph: Graph, palette: Palette, paths: Paths, keys: U64, node: I64) -> Items:
+def _items(graph: Graph, palette: Palette, paths: Paths, named: Named, node: I64) -> Items:
     none = np.zeros(node.size, np.int64)
     edge = none.astype(np.int8)
     start = np.maximum(graph.nodes.start_ns[node], paths.begin_ns)
@@ -61,7 +62,7 @@ def _items(graph: Graph, palette: Palette, paths: Paths, keys: U64, node: I64) -
         node,
         (start, graph.nodes.end_ns[node], none),
         (edge, edge),
-        keys,
+        named,
         np.full(len(graph), ABSENT, np.int64),
         none.astype(np.bool_),
     )

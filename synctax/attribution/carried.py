@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from synctax.arrays import I64, NS_PER_US, Bool
+from synctax.arrays import ABSENT, I64, NS_PER_US, Bool
 from synctax.attribution import culprits
 from synctax.attribution.pool import PathSet
 from synctax.attribution.results import Results, Why
 from synctax.attribution.rounds import Rounds
-from synctax.attribution.variation import Counterparts
+from synctax.attribution.variation import Counterparts, most_ns, slipped
 from synctax.attribution.windows import Wanted
-from synctax.collectives.tax import Tax
 
 REACH_FACTOR = 50
 REACH_LEAST_NS = 50_000 * NS_PER_US
@@ -21,10 +20,9 @@ REACH_LEAST_NS = 50_000 * NS_PER_US
 
 
 def trace_back(
-    tax: Tax,
     rounds: Rounds,
     parts: tuple[Results, PathSet, PathSet],
-    usual: culprits.Usual,
+    named: culprits.Named,
     *,
     least_share: float,
 ) -> tuple[Results, PathSet]:
@@ -37,11 +35,11 @@ def trace_back(
 
     Parameters
     ----------
-    tax : Tax
     rounds : Rounds
     parts : (Results, PathSet, PathSet)
         Results so far, and the paths of the slowest and the fastest rank.
-    usual : Usual
+    named : Named
+        What items are.
     least_share : float
         Of the tax; a smaller increase names no culprit.
 
@@ -58,12 +56,12 @@ def trace_back(
     )
     if not asked.size:
         return results, slow
-    longer = _preludes(tax, rounds, slow, results, asked)
+    longer = _preludes(rounds, slow, results, asked)
     before = longer.before
     path = np.repeat(np.arange(asked.size), np.diff(longer.before_first))
     twins = rounds.counterparts(
-        before.key,
-        tax.matches.group[longer.slot[path]].astype(np.int64),
+        before,
+        rounds.found.group[longer.slot[path]].astype(np.int64),
         fast.rank[asked[path]].astype(np.int64),
     )
     grown = _increases(longer, twins, fast.begin_ns[asked], results.tax_ns[asked])
@@ -79,10 +77,13 @@ def trace_back(
         "why": (results.why, Why.CARRIED),
         "culprit_class": (
             results.culprit_class,
-            culprits.classes(before.take(at), rounds.names.texts, usual),
+            named.classes(before.take(at), twins.take(at)),
         ),
         "culprit_side": (results.culprit_side, culprits.sides(before.take(at))),
-        "comm_slot": (results.comm_slot, before.slot[at]),
+        "comm_slot": (
+            results.comm_slot,
+            np.where(named.waited(before.take(at)), before.slot[at], ABSENT),
+        ),
     }
     changed: dict[str, np.ndarray] = {}
     for name, (old, new) in columns.items():
@@ -92,11 +93,9 @@ def trace_back(
     return replace(results, **changed), slow
 
 
-def _preludes(
-    tax: Tax, rounds: Rounds, slow: PathSet, results: Results, asked: I64
-) -> PathSet:
+def _preludes(rounds: Rounds, slow: PathSet, results: Results, asked: I64) -> PathSet:
     """Walk again to some collectives, further back."""
-    found, seen = tax.matches, rounds.seen
+    found, seen = rounds.found, rounds.seen
     row = seen.slow[slow.slot[asked]]
     walked = np.zeros(found.row.size, np.bool_)
     walked[row] = True
@@ -105,9 +104,7 @@ def _preludes(
     reach = np.zeros(found.row.size, np.int64)
     reach[row] = np.maximum(REACH_FACTOR * results.tax_ns[asked], REACH_LEAST_NS)
     none = np.zeros(found.row.size, np.bool_)
-    told = dict(rounds.told)
     longer = rounds.walk(Wanted(begin, walked, reach, none))
-    rounds.told = told | rounds.told
     return longer.take(longer.find(slow.slot[asked], slow.rank[asked]))
 
 
@@ -118,42 +115,53 @@ def _increases(
 
     Lateness may come and go: what a wait made good later is no part of it. So an item
     counts for what the least lateness from it onwards is lower before it than after.
+    Where lateness that was there before all items is larger than any step, the cause lies
+    further back, and nothing counts.
     """
     before = longer.before
     path = np.repeat(np.arange(len(longer)), np.diff(longer.before_first))
     late = (before.full_start_ns - longer.begin_ns[path]) - (
         twins.start_ns - fast_begin_ns[path]
     )
-    taken = np.where(twins.found, twins.end_ns - twins.start_ns, 0)
+    known = twins.found & ~slipped(before, twins)
+    taken = np.where(known, twins.end_ns - twins.start_ns, 0)
     slower = np.maximum(before.duration_ns - taken, 0)
+    slower = np.minimum(slower, most_ns(before, twins))
     grown = np.zeros(path.size, np.int64)
     first = longer.before_first.tolist()
     for number, (low, high) in enumerate(pairwise(first)):
         own = slice(low, high)
-        grown[own] = _grown(late[own], slower[own], twins.found[own], int(tax_ns[number]))
+        grown[own] = _grown(late[own], slower[own], known[own], int(tax_ns[number]))
     return grown
 
 
-def _grown(late: I64, slower: I64, found: Bool, tax_ns: int) -> I64:
-    """Steps of the least lateness from each item onwards, from 0 up to the tax.
+def _grown(late: I64, slower: I64, known: Bool, tax_ns: int) -> I64:
+    """Steps of the least lateness from each item onwards.
 
-    A step lies between two items with counterparts. It is owed by the first, as far as
-    that was slower, and by items without counterpart between them; the larger first.
+    They go up from 0 to the lateness at the window's beginning, which may be more than
+    the tax: the rest was slack, and the largest step is what it took to exceed it. A step
+    lies between two items with counterparts. It is owed by the first, as far as that was
+    slower, and by items without counterpart between them; the larger first.
     """
-    level = tax_ns
     steps = np.zeros(late.size, np.int64)
+    last = np.flatnonzero(known)[-1:]
+    level = max([tax_ns, *(late[last] + slower[last]).tolist()])
     between: list[int] = []
     for at in range(late.size - 1, -1, -1):
         between.append(at)
-        if not found[at]:
+        if not known[at]:
             continue
         lower = max(0, min(level, int(late[at])))
+        left = level - lower
         for item in sorted(between, key=lambda item: -int(slower[item])):
-            steps[item] = min(level - lower - int(steps[between].sum()), slower[item])
+            steps[item] = min(left, slower[item])
+            left -= steps[item]
         level = lower
         between = []
         if not level:
             break
+    if level > steps.max(initial=0):
+        steps[:] = 0
     return steps
 
 

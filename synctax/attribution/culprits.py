@@ -8,6 +8,9 @@ from synctax.arrays import ABSENT, I8, I64, NS_PER_US, U64, Bool
 from synctax.attribution.keys import text_hash
 from synctax.attribution.model import Items
 from synctax.attribution.usual import what_hashes
+from synctax.attribution.variation import Counterparts
+from synctax.collectives.matches import Status
+from synctax.collectives.tax import Tax
 from synctax.graph.model import NodeKind
 from synctax.trace import names
 from synctax.trace.model import EventKind
@@ -22,7 +25,7 @@ STALL_LEAST_NS = 100 * NS_PER_US
 CLASSES = (
     "gemm", "attention", "norm", "elementwise", "reduction", "copy", "other",
     "communication", "cpu_launch", "cpu_op", "python_gap", "host_stall", "carried",
-    "diffuse",
+    "diffuse", "transfer",
 )  # fmt: skip
 """Classes of culprits, in the order in which they are numbered."""
 
@@ -40,21 +43,78 @@ class Usual:
     median_ns: I64
 
 
-def classes(items: Items, texts: tuple[str, ...], usual: Usual) -> I8:
-    """Class of each item, (i,) int8: index into `CLASSES`.
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What is known of the things that items are: texts, usual durations, the tax."""
 
-    Kernels by name; a collective is communication; host items are calls into the runtime
-    (`cpu_launch`), operators, or gaps, unless they are far longer than usual.
+    texts: tuple[str, ...]
+    usual: Usual
+    tax: Tax
+
+    def classes(self, items: Items, twins: Counterparts) -> I8:
+        """Class of each item, (i,) int8: index into `CLASSES`.
+
+        Kernels by name; a collective is communication if what it lasts is mostly a wait
+        (or unknown), else transfer; host items are calls into the runtime (`cpu_launch`),
+        operators, or gaps, unless they are far longer than usual.
+        """
+        of_kernel = by_name(self.texts, items.name, _kernel_class, np.int8)
+        found = np.where(items.source == EventKind.KERNEL, of_kernel, _NUMBER["copy"])
+        host = is_host(items)
+        found[host] = _NUMBER["cpu_op"]
+        found[host & (items.source == EventKind.RUNTIME)] = _NUMBER["cpu_launch"]
+        found[items.kind == NodeKind.GAP] = _NUMBER["python_gap"]
+        found[self.stalls(items, twins)] = _NUMBER["host_stall"]
+        collective = items.kind == NodeKind.COLLECTIVE
+        found[collective] = _NUMBER["communication"]
+        told = collective & has_tax(items, self.tax)
+        found[told & ~self.waited(items)] = _NUMBER["transfer"]
+        return found.astype(np.int8)
+
+    def waited(self, items: Items) -> Bool:
+        """Tell which items are collectives that were mostly a wait for others, (i,)."""
+        waited: Bool = has_tax(items, self.tax) & (items.duration_ns > 0)
+        waited &= 2 * wait_ns(items, self.tax) >= items.duration_ns
+        return waited
+
+    def stalls(self, items: Items, twins: Counterparts) -> Bool:
+        """Tell which host items took far longer than usual, (i,) bool.
+
+        Longer than the name usually takes, over ranks and occurrences, and than the
+        counterpart did.
+        """
+        host = is_host(items)
+        hashes = np.array([text_hash(text) for text in self.texts] + [0], np.uint64)
+        what = what_hashes(hashes, items.name, items.kind)
+        usual = self.usual
+        if not usual.what.size:
+            return np.zeros(len(items), np.bool_)
+        at = np.minimum(np.searchsorted(usual.what, what), usual.what.size - 1)
+        known = usual.what[at] == what
+        took = items.full_end_ns - items.full_start_ns
+        twin = np.where(twins.found, twins.end_ns - twins.start_ns, 0)
+        least = np.maximum(usual.median_ns[at], twin)
+        limit = np.maximum(STALL_FACTOR * least, STALL_LEAST_NS)
+        found: Bool = host & known & (took >= limit)
+        return found
+
+
+def has_tax(items: Items, tax: Tax) -> Bool:
+    """Tell which items are collectives whose tax can be believed, (i,) bool."""
+    known: Bool = items.slot >= 0
+    known &= tax.matches.own_status[items.slot] == Status.OK
+    return known
+
+
+def wait_ns(items: Items, tax: Tax) -> I64:
+    """How long each item was a wait for the last rank of a collective, (i,) int64.
+
+    The transfer comes last, and takes what the shortest kernel does: what lies before it
+    is the wait. 0 for other items, and where no wait is known.
     """
-    of_kernel = by_name(texts, items.name, _kernel_class, np.int8)
-    found = np.where(items.source == EventKind.KERNEL, of_kernel, _NUMBER["copy"])
-    host = is_host(items)
-    found[host] = _NUMBER["cpu_op"]
-    found[host & (items.source == EventKind.RUNTIME)] = _NUMBER["cpu_launch"]
-    found[items.kind == NodeKind.GAP] = _NUMBER["python_gap"]
-    found[stalls(items, texts, usual)] = _NUMBER["host_stall"]
-    found[items.kind == NodeKind.COLLECTIVE] = _NUMBER["communication"]
-    return found.astype(np.int8)
+    transfer_ns = items.full_end_ns - tax.waits.shortest_ns[items.slot]
+    within = np.clip(transfer_ns - items.start_ns, 0, items.duration_ns)
+    return np.where(has_tax(items, tax), within, 0)
 
 
 def _kernel_class(name: str) -> int:
@@ -72,21 +132,6 @@ def sides(items: Items) -> I8:
     side = np.where(is_host(items), 1, 0)
     side[items.kind == NodeKind.COLLECTIVE] = 2
     return side.astype(np.int8)
-
-
-def stalls(items: Items, texts: tuple[str, ...], usual: Usual) -> Bool:
-    """Tell which host items took far longer than they usually do, (i,) bool."""
-    host = is_host(items)
-    hashes = np.array([text_hash(text) for text in texts] + [0], np.uint64)
-    what = what_hashes(hashes, items.name, items.kind)
-    if not usual.what.size:
-        return np.zeros(len(items), np.bool_)
-    at = np.minimum(np.searchsorted(usual.what, what), usual.what.size - 1)
-    known = usual.what[at] == what
-    took = items.full_end_ns - items.full_start_ns
-    limit = np.maximum(STALL_FACTOR * usual.median_ns[at], STALL_LEAST_NS)
-    found: Bool = host & known & (took >= limit)
-    return found
 
 
 def largest(values: I64, first: I64) -> I64:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I8, I32, I64, U64, Bool
+from synctax.arrays import ABSENT, I8, I32, I64, Bool
+from synctax.attribution.keys import Families, Named
 from synctax.attribution.model import Items
 from synctax.graph.critical_path import Paths
 from synctax.graph.model import EdgeKind, Graph, NodeKind
@@ -44,13 +45,13 @@ class Palette:
             launched,
         )
 
-    def items(self, paths: Paths, keys: U64, slot_of: I64) -> Items:
+    def items(self, paths: Paths, named: Named, slot_of: I64) -> Items:
         """Describe the items of paths.
 
         Parameters
         ----------
         paths : Paths
-        keys : (n,) uint64
+        named : Named
             Of all nodes.
         slot_of : (n,) int64
             The collective each node is, -1 for none.
@@ -63,7 +64,7 @@ class Palette:
             node,
             (paths.start_ns, paths.stop_ns, paths.gap_ns),
             (paths.edge, paths.provenance),
-            keys,
+            named,
             slot_of,
             self._unknown(paths.edge, paths.gap_ns, following),
         )
@@ -73,12 +74,14 @@ class Palette:
         node: I32 | I64,
         times: tuple[I64, I64, I64],
         edges: tuple[I8, I8],
-        keys: U64,
+        named: Named,
         slot_of: I64,
         unknown: Bool,
     ) -> Items:
         """Describe nodes as items; times are start, stop and gap after, in ns."""
         nodes = self.graph.nodes
+        kin = named.kin[node]
+        kin_count, kin_ns = Families.of(self.graph, named.kin).find(kin)
         return Items(
             kind=nodes.kind[node],
             source=self.source[node],
@@ -92,7 +95,10 @@ class Palette:
             gap_ns=times[2],
             edge=edges[0],
             provenance=edges[1],
-            key=keys[node],
+            key=named.key[node],
+            kin=kin,
+            kin_count=kin_count,
+            kin_ns=kin_ns,
             slot=slot_of[node],
             unknown=unknown,
         )

@@ -79,11 +79,12 @@ def judge(
         why=np.where(alone, Why.ALONE, Why.SLOWER).astype(np.int8),
         carried_ns=carried_ns,
     )
-    results = _named(results, blamed.items, rounds, usual)
+    named = culprits.Named(rounds.names.texts, usual, tax)
+    results = _named(results, blamed.items, twins, named)
     before = blamed
     if options.method == "path" and options.match == "counterpart":
         results, before = carried.trace_back(
-            tax, rounds, (results, blamed, fast), usual, least_share=LEAST_SHARE
+            rounds, (results, blamed, fast), named, least_share=LEAST_SHARE
         )
     least = LEAST_SHARE if options.method == "path" else 0.0
     results = _without_culprit(results, least)
@@ -109,7 +110,7 @@ def _twins(
         return path_variation(slow.items, slow.path, fast.items, fast.path)
     group = tax.matches.group[slow.slot].astype(np.int64)
     return rounds.counterparts(
-        slow.items.key, group[slow.path], fast.rank[slow.path].astype(np.int64)
+        slow.items, group[slow.path], fast.rank[slow.path].astype(np.int64)
     )
 
 
@@ -160,24 +161,19 @@ def _waited(tax: Tax, paths: PathSet) -> I64:
     Only collectives whose tax can be believed: of the others no wait is known.
     """
     items, found = paths.items, tax.matches
-    slot = items.slot
-    other = (slot >= 0) & (found.group[slot] != found.group[paths.slot[paths.path]])
-    other &= found.own_status[slot] == 0
-    # the transfer comes last, so what lies before it is the wait
-    transfer_ns = items.full_end_ns - tax.waits.shortest_ns[slot]
-    within = np.clip(transfer_ns - items.start_ns, 0, items.duration_ns)
-    return paths.sum(np.where(other, within, 0))
+    other = found.group[items.slot] != found.group[paths.slot[paths.path]]
+    within = np.where(other, culprits.wait_ns(items, tax), 0)
+    return paths.sum(within)
 
 
 def _named(
-    results: Results, items: Items, rounds: Rounds, usual: culprits.Usual
+    results: Results, items: Items, twins: Counterparts, named: culprits.Named
 ) -> Results:
     """Class and side of the culprits, as far as they were found among the items."""
-    texts = rounds.names.texts
     at = results.culprit
-    kind = np.append(culprits.classes(items, texts, usual), culprits.DIFFUSE)[at]
+    kind = np.append(named.classes(items, twins), culprits.DIFFUSE)[at]
     side = np.append(culprits.sides(items), ABSENT)[at]
-    slot = np.append(items.slot, ABSENT)[at]
+    slot = np.append(np.where(named.waited(items), items.slot, ABSENT), ABSENT)[at]
     return replace(
         results,
         culprit_class=kind.astype(np.int8),
@@ -207,6 +203,11 @@ def _without_culprit(results: Results, least_share: float) -> Results:
         culprit_class=np.where(enough, results.culprit_class, instead).astype(np.int8),
         culprit_side=np.where(enough, results.culprit_side, ABSENT).astype(np.int8),
         comm_slot=np.where(enough, results.comm_slot, ABSENT),
+        carried_ns=np.where(
+            enough & (results.why != Why.CARRIED),
+            np.minimum(results.carried_ns, results.tax_ns - results.culprit_ns),
+            results.carried_ns,
+        ),
     )
 
 

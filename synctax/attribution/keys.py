@@ -71,6 +71,10 @@ class NodeNames:
         )
 
     def keys(self, collective: I64, number: I64) -> U64:
+        """Name every node; see `named`."""
+        return self.named(collective, number).key
+
+    def named(self, collective: I64, number: I64) -> "Named":
         """Name every node by what it is and which collective it was launched after.
 
         Parameters
@@ -82,8 +86,8 @@ class NodeNames:
 
         Returns
         -------
-        (n,) uint64
-            Equal for counterparts on different ranks; `NO_KEY` for nodes without.
+        Named
+            Keys are equal for counterparts on different ranks.
 
         Notes
         -----
@@ -96,7 +100,56 @@ class NodeNames:
         base = combine(self.name, segment.astype(np.uint64))
         of_event = combine(base, _occurrence(base))
         key = combine(np.append(of_event, NO_KEY)[self.event_of], self.ordinal)
-        return np.where(self.known, np.maximum(key, np.uint64(1)), NO_KEY)
+        kin = combine(np.append(base, NO_KEY)[self.event_of], self.ordinal)
+        one = np.uint64(1)
+        return Named(
+            np.where(self.known, np.maximum(key, one), NO_KEY),
+            np.where(self.known, np.maximum(kin, one), NO_KEY),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Names of nodes, (n,) uint64; `NO_KEY` for nodes without.
+
+    `key` tells a node from all others of its rank; `kin` is what it has in common with
+    the other occurrences of its name since the same collective.
+    """
+
+    key: U64
+    kin: U64
+
+
+@dataclass(frozen=True, slots=True)
+class Families:
+    """All nodes of each kin of a rank: (k,) `kin` uint64 ascending, count, sum in ns."""
+
+    kin: U64
+    count: I64
+    total_ns: I64
+
+    @classmethod
+    def of(cls, graph: Graph, kin: U64) -> "Families":
+        """Count nodes and add up their durations."""
+        nodes = graph.nodes
+        order = np.argsort(kin, kind="stable")
+        order = order[int(np.searchsorted(kin[order], NO_KEY, side="right")) :]
+        ranked = kin[order]
+        begins = np.ones(ranked.size, np.bool_)
+        begins[1:] = ranked[1:] != ranked[:-1]
+        first = np.flatnonzero(begins)
+        total = np.concatenate([[0], np.cumsum((nodes.end_ns - nodes.start_ns)[order])])
+        bounds = np.append(first, ranked.size)
+        return cls(ranked[first], np.diff(bounds), np.diff(total[bounds]))
+
+    def find(self, kin: U64) -> tuple[I64, I64]:
+        """Look up count and sum of each kin, 0 where there is none."""
+        if not self.kin.size:
+            none = np.zeros(kin.size, np.int64)
+            return none, none
+        at = np.minimum(np.searchsorted(self.kin, kin), self.kin.size - 1)
+        known = self.kin[at] == kin
+        return np.where(known, self.count[at], 0), np.where(known, self.total_ns[at], 0)
 
 
 def node_keys(trace: RankTrace, graph: Graph, collective: I64, number: I64) -> U64:

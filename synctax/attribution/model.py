@@ -21,7 +21,7 @@ class GroupTask:
         Number of the group in `Matches.groups`.
     slot : (c,) int64
         Collectives, numbers in `Matches`, in order of start on this rank.
-    start_ns, duration_ns : (c,) int64
+    start_ns, duration_ns, stream : (c,) int64
         Of this rank's participation, on its own clock: they identify its event.
     begin_ns : (c,) int64
         Where the window begins on this rank; `NO_FENCE` for none.
@@ -39,6 +39,7 @@ class GroupTask:
     slot: I64
     start_ns: I64
     duration_ns: I64
+    stream: I64
     begin_ns: I64
     divides: Bool
     walked: Bool
@@ -71,6 +72,10 @@ class Items:
         Of the edge that leads on.
     key : uint64
         Its name on all ranks (`keys.node_keys`).
+    kin : uint64
+        What it has in common with other occurrences of its name (`keys.Named`).
+    kin_count, kin_ns : int64
+        How many of these the rank has, and how long they take in all.
     slot : int64
         The collective it is, -1 for none.
     unknown : bool
@@ -91,6 +96,9 @@ class Items:
     edge: I8
     provenance: I8
     key: U64
+    kin: U64
+    kin_count: I64
+    kin_ns: I64
     slot: I64
     unknown: Bool
 
@@ -113,7 +121,7 @@ def nothing() -> Items:
     byte, code = np.empty(0, np.int8), np.empty(0, np.int32)
     ns, key, flag = np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.bool_)
     names, times = (code, code, code), (ns, ns, ns, ns, ns)
-    return Items(byte, byte, *names, *times, byte, byte, key, ns, flag)
+    return Items(byte, byte, *names, *times, byte, byte, key, key, ns, ns, ns, flag)
 
 
 def concatenate(parts: "list[Items]") -> Items:
@@ -217,22 +225,29 @@ class RankPaths:
 class Query:
     """Keys whose counterparts are wanted from one rank and group.
 
-    `key` (q,) uint64 are unique and ascending; the collectives that divide the trace are
-    as in `GroupTask`.
+    `key` (q,) uint64 are unique and ascending, `kin` (q,) uint64 is that of each; the
+    collectives that divide the trace are as in `GroupTask`.
     """
 
     group: int
     slot: I64
     start_ns: I64
     duration_ns: I64
+    stream: I64
     key: U64
+    kin: U64
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Counterparts: (q,) int64 start and end on the rank's clock, found or not."""
+    """Counterparts: (q,) int64 start and end on the rank's clock, found or not.
+
+    `kin_count` and `kin_ns` (q,) int64 are as in `Items`, of the rank that was asked.
+    """
 
     group: int
     found: Bool
     start_ns: I64
     end_ns: I64
+    kin_count: I64
+    kin_ns: I64

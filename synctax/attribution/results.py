@@ -50,7 +50,8 @@ class Results:
         Equation 2, right-hand side: items of the slowest rank's path less those of the
         fastest rank's.
     carried_ns : (s,) int64
-        Of the tax, what the slow rank was late already, at most the tax.
+        Of the tax, what the slow rank was late already: at most the tax, less the
+        variation of a culprit within the window.
     propagated_ns : (s,) int64
         Waits in other groups' collectives on the slow path less those on the fast path.
     launch_ns, queue_ns, cross_ns : (s,) int64
@@ -68,7 +69,7 @@ class Results:
     culprit_class, culprit_side : (s,) int8
         Index into `culprits.CLASSES` and `SIDES`; -1 for no side.
     comm_slot : (s,) int64
-        The other group's collective that is the culprit, -1 for none.
+        The collective in which a wait is the culprit, -1 for none.
     origin : (s,) int64
         Position in these arrays of the collective where the cause lies: its own, or,
         where the culprit is a wait for another group, that collective's, and so on; -1

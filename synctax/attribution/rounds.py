@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64, U64, Bool
-from synctax.attribution.model import GroupTask, Query, RankPaths
+from synctax.arrays import I64, Bool
+from synctax.attribution.model import GroupTask, Items, Query, RankPaths
 from synctax.attribution.pool import Blocks, Names, PathSet, pool
 from synctax.attribution.variation import Counterparts
 from synctax.attribution.walk import Reading, look_up_rank, walk_rank
@@ -92,41 +92,37 @@ class Rounds:
         """Tell before which collectives all ranks launched the same; see `Blocks`."""
         return self.blocks.equal(slot)
 
-    def counterparts(self, key: U64, group: I64, rank: I64) -> Counterparts:
-        """Find items of given keys on other ranks.
+    def counterparts(self, items: Items, group: I64, rank: I64) -> Counterparts:
+        """Find what other ranks did in place of items.
 
         Parameters
         ----------
-        key : (i,) uint64
+        items : Items
         group, rank : (i,) int64
             Group whose collectives divide the trace, and position of the rank to search.
         """
         pair, where = np.unique(np.stack([rank, group]), axis=1, return_inverse=True)
-        where = where.reshape(-1)
+        order = np.argsort(where.reshape(-1), kind="stable")
+        bounds = np.searchsorted(where.reshape(-1)[order], np.arange(pair.shape[1] + 1))
         queries: dict[str, list[Query]] = {}
-        asked: dict[str, list[int]] = {}
+        asked: dict[str, list[I64]] = {}
         for number, (of_rank, of_group) in enumerate(pair.T.tolist()):
             path = self.found.ranks[of_rank].path
-            keys = key[where == number]
-            one = query(self.found, self.seen, of_group, of_rank, keys)
+            rows = order[bounds[number] : bounds[number + 1]]
+            who = (of_rank, of_group)
+            one = query(self.found, self.seen, who, items.key[rows], items.kin[rows])
             queries.setdefault(path, []).append(one)
-            asked.setdefault(path, []).append(number)
+            asked.setdefault(path, []).append(rows)
         look_up = partial(look_up_rank, queries=queries, reading=self.reading)
         answers = self._over_files(COMPARING, look_up, list(queries))
-        result = Counterparts(
-            np.zeros(key.size, np.bool_),
-            np.full(key.size, ABSENT, np.int64),
-            np.full(key.size, ABSENT, np.int64),
-        )
+        result = Counterparts.none(len(items))
         for path, answer in zip(queries, answers, strict=True):
             if isinstance(answer, SynctaxError):
                 raise answer
-            for number, one, told in zip(asked[path], queries[path], answer, strict=True):
-                rows = np.flatnonzero(where == number)
-                at = np.searchsorted(one.key, key[rows])
-                result.found[rows] = told.found[at]
-                result.start_ns[rows] = told.start_ns[at]
-                result.end_ns[rows] = told.end_ns[at]
+            for rows, one, told in zip(asked[path], queries[path], answer, strict=True):
+                at = np.searchsorted(one.key, items.key[rows])
+                for name in ("found", "start_ns", "end_ns", "kin_count", "kin_ns"):
+                    getattr(result, name)[rows] = getattr(told, name)[at]
         return result
 
     def _over_files(

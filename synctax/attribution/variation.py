@@ -13,12 +13,28 @@ class Counterparts:
     """What the fastest rank did in place of each item; (i,) arrays.
 
     `found` bool; `start_ns`, `end_ns` int64 on the fastest rank's clock (of any value
-    where there is none).
+    where there is none); `kin_count` and `kin_ns` int64 are as in `Items`, there.
     """
 
     found: Bool
     start_ns: I64
     end_ns: I64
+    kin_count: I64
+    kin_ns: I64
+
+    @classmethod
+    def none(cls, count: int) -> "Counterparts":
+        """Begin with no counterpart for any of so many items."""
+        return cls(
+            np.zeros(count, np.bool_), *(np.zeros(count, np.int64) for _ in range(4))
+        )
+
+    def take(self, index: "I64 | Bool") -> "Counterparts":
+        """Take counterparts by number."""
+        return Counterparts(*(getattr(self, name)[index] for name in _COLUMNS))
+
+
+_COLUMNS = Counterparts.__slots__
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +89,35 @@ def variation(items: Items, twins: Counterparts, begin_ns: I64, end_ns: I64) -> 
     duration = items.duration_ns
     taken = twins.end_ns - twins.start_ns
     missing = ~twins.found | (twins.start_ns >= end_ns)
-    slower = np.where(missing, 0, np.maximum(duration - taken, 0))
-    common = np.minimum(duration, taken)
     within = np.maximum(twins.end_ns - np.maximum(twins.start_ns, begin_ns), 0)
-    carried = np.where(missing, 0, np.maximum(common - within, 0))
-    return Variation(slower, carried, np.where(missing, duration, 0))
+    excess = np.maximum(duration - within, 0)
+    longer = items.stop_ns - items.full_start_ns - taken
+    slower = np.where(missing, 0, np.clip(longer, 0, excess))
+    carried = np.where(missing, 0, excess - slower)
+    most = most_ns(items, twins)
+    return Variation(
+        np.minimum(slower, most), carried, np.minimum(np.where(missing, duration, 0), most)
+    )
+
+
+def slipped(items: Items, twins: Counterparts) -> Bool:
+    """Tell of which items the ranks did not do the same number, (i,) bool.
+
+    Which occurrence of a name is which counterpart is then not certain.
+    """
+    differs: Bool = (items.kin_count != twins.kin_count) & (twins.kin_count > 0)
+    return differs
+
+
+def most_ns(items: Items, twins: Counterparts) -> I64:
+    """Most that an item can have been longer than its counterpart, (i,) int64.
+
+    Where a name occurs more often on one rank than on the other, no single occurrence owes
+    more than all of them differ by.
+    """
+    no_limit = np.iinfo(np.int64).max
+    apart = np.maximum(items.kin_ns - twins.kin_ns, 0)
+    return np.where(slipped(items, twins), apart, no_limit)
 
 
 def path_variation(
@@ -103,7 +143,9 @@ def path_variation(
     )
     start = np.append(fast.start_ns, 0)
     stop = np.append(fast.stop_ns, 0)
-    return Counterparts(at >= 0, start[at], stop[at])
+    # by name and index on the paths: how often the name occurs elsewhere is no matter
+    none = np.zeros(at.size, np.int64)
+    return Counterparts(at >= 0, start[at], stop[at], none, none)
 
 
 def _names_and_indices(items: Items, path: I64) -> list[tuple[int, int, int, int]]:

@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64, U64
+from synctax.arrays import ABSENT, I64
 from synctax.attribution.baselines import longest_and_last
 from synctax.attribution.items import Palette
-from synctax.attribution.keys import NodeNames
+from synctax.attribution.keys import Families, Named, NodeNames
 from synctax.attribution.model import (
     NO_FENCE,
     Answer,
@@ -106,15 +106,24 @@ def look_up_rank(
 
 def _answer(names: NodeNames, query: Query) -> Answer:
     trace, graph = names.trace, names.graph
-    target = collective_nodes(trace, graph, query.start_ns, query.duration_ns)
+    identity = (query.start_ns, query.duration_ns, query.stream)
+    target = collective_nodes(trace, graph, *identity)
     here = target >= 0
-    keys = names.keys(graph.nodes.event[target[here]], query.slot[here])
-    order = np.argsort(keys, kind="stable")
-    at = np.searchsorted(keys[order], query.key)
+    named = names.named(graph.nodes.event[target[here]], query.slot[here])
+    order = np.argsort(named.key, kind="stable")
+    at = np.searchsorted(named.key[order], query.key)
     node = order[np.minimum(at, order.size - 1)]
-    found = (keys[node] == query.key) & (query.key != 0)
+    found = (named.key[node] == query.key) & (query.key != 0)
     nodes = graph.nodes
-    return Answer(query.group, found, nodes.start_ns[node], nodes.end_ns[node])
+    kin_count, kin_ns = Families.of(graph, named.kin).find(query.kin)
+    return Answer(
+        query.group,
+        found,
+        nodes.start_ns[node],
+        nodes.end_ns[node],
+        kin_count,
+        kin_ns,
+    )
 
 
 def lane_names(trace: RankTrace) -> tuple[str, ...]:
@@ -125,24 +134,41 @@ def lane_names(trace: RankTrace) -> tuple[str, ...]:
 
 
 def collective_nodes(
-    trace: RankTrace, graph: Graph, start_ns: I64, duration_ns: I64
+    trace: RankTrace, graph: Graph, start_ns: I64, duration_ns: I64, stream: I64
 ) -> I64:
-    """Find the nodes of collectives by start and duration, -1 where there is none."""
+    """Find the nodes of collectives by what identifies them, -1 where there is none.
+
+    Parameters
+    ----------
+    trace : RankTrace
+    graph : Graph
+        Of the trace.
+    start_ns, duration_ns, stream : (c,) int64
+        As in `RankCollectives`.
+
+    Returns
+    -------
+    (c,) int64
+    """
+    events = trace.events
     rows = np.flatnonzero(graph.nodes.kind == NodeKind.COLLECTIVE)
     event = graph.nodes.event[rows]
+    thread = trace.lanes.thread[events.lane[event]]
+    line = np.where(events.device[event] >= 0, events.stream[event], thread)
+    columns = (events.start_ns[event], events.duration_ns[event], line)
     known = dict(
         zip(
-            zip(
-                trace.events.start_ns[event].tolist(),
-                trace.events.duration_ns[event].tolist(),
-                strict=True,
-            ),
+            zip(*(column.tolist() for column in columns), strict=True),
             rows.tolist(),
             strict=True,
         )
     )
-    wanted = zip(start_ns.tolist(), duration_ns.tolist(), strict=True)
-    return np.array([known.get(pair, ABSENT) for pair in wanted], np.int64)
+    wanted = zip(start_ns.tolist(), duration_ns.tolist(), stream.tolist(), strict=True)
+    return np.array([known.get(one, ABSENT) for one in wanted], np.int64)
+
+
+def _nodes(trace: RankTrace, graph: Graph, task: GroupTask) -> I64:
+    return collective_nodes(trace, graph, task.start_ns, task.duration_ns, task.stream)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +191,7 @@ class _Walker:
     ) -> "_Walker":
         slot_of = np.full(len(graph), ABSENT, np.int64)
         for task in tasks:
-            node = collective_nodes(trace, graph, task.start_ns, task.duration_ns)
+            node = _nodes(trace, graph, task)
             slot_of[node[node >= 0]] = task.slot[node >= 0]
         return cls(
             trace,
@@ -179,16 +205,16 @@ class _Walker:
 
     def walk(self, task: GroupTask) -> GroupPaths:
         graph = self.graph
-        target = collective_nodes(self.trace, graph, task.start_ns, task.duration_ns)
+        target = _nodes(self.trace, graph, task)
         divides = task.divides & (target >= 0)
         event = graph.nodes.event[target[divides]]
-        keys = self.names.keys(event, task.slot[divides])
+        named = self.names.named(event, task.slot[divides])
         wanted = np.flatnonzero(task.walked & (target >= 0))
         ends = target[wanted]
         begin = np.maximum(task.begin_ns[wanted], graph.origin_ns)
         paths = critical_paths(graph, ends, begin, deciding=self.deciding)
-        before_first, before = self._preludes(ends, begin, task.reach_ns[wanted], keys)
-        longest, last = longest_and_last(graph, self.palette, paths, keys)
+        before_first, before = self._preludes(ends, begin, task.reach_ns[wanted], named)
+        longest, last = longest_and_last(graph, self.palette, paths, named)
         blocks = np.flatnonzero(divides)
         work, geometry, kernels = self.work.blocks(target, blocks)
         return GroupPaths(
@@ -197,7 +223,7 @@ class _Walker:
             begin_ns=np.where(task.begin_ns[wanted] == NO_FENCE, NO_FENCE, begin),
             end_ns=paths.end_ns,
             first=paths.first,
-            items=self.palette.items(paths, keys, self.slot_of),
+            items=self.palette.items(paths, named, self.slot_of),
             head_gap_ns=paths.head_gap_ns,
             head_edge=paths.head_edge,
             head_unknown=self.palette.head_unknown(paths),
@@ -214,7 +240,7 @@ class _Walker:
         )
 
     def _preludes(
-        self, target: I64, begin_ns: I64, reach_ns: I64, keys: U64
+        self, target: I64, begin_ns: I64, reach_ns: I64, named: Named
     ) -> tuple[I64, Items]:
         """What led to each window, from before it: items that began before it did."""
         asked = np.flatnonzero(reach_ns > 0)
@@ -222,7 +248,7 @@ class _Walker:
             return np.zeros(target.size + 1, np.int64), nothing()
         begin = np.maximum(begin_ns[asked] - reach_ns[asked], self.graph.origin_ns)
         paths = critical_paths(self.graph, target[asked], begin, deciding=self.deciding)
-        items = self.palette.items(paths, keys, self.slot_of)
+        items = self.palette.items(paths, named, self.slot_of)
         path = np.repeat(np.arange(asked.size), np.diff(paths.first))
         early = np.flatnonzero(items.full_start_ns < begin_ns[asked][path])
         counts = np.bincount(path[early], minlength=asked.size)

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64, Bool
+from synctax.arrays import ABSENT, I32, I64, U64, Bool
 from synctax.attribution.model import NO_FENCE, GroupTask, Query
 from synctax.collectives.matches import Matches, Status
 from synctax.collectives.tax import Tax
+
+OVERLAPPING = 8
+"""So many collectives before the last that ended are looked at for one that ended later."""
 
 SAMPLE = 200
 """Random walks are taken to so many collectives of a group, evenly spread."""
@@ -32,6 +35,8 @@ class Windows:
         Of every participation, on its rank's clock.
     rank : (p,) int32
         Position of its rank.
+    stream : (p,) int64
+        Stream or thread it ran on.
     """
 
     slow: I64
@@ -40,7 +45,8 @@ class Windows:
     usable: Bool
     start_ns: I64
     end_ns: I64
-    rank: "np.ndarray"
+    rank: I32
+    stream: I64
 
 
 def windows(tax: Tax) -> Windows:
@@ -71,26 +77,38 @@ def windows(tax: Tax) -> Windows:
         start,
         end,
         rank,
+        _streams(found),
     )
 
 
-def _fences(
-    found: Matches, usable: Bool, start_ns: I64, end_ns: I64, rank: "np.ndarray"
-) -> I64:
+def _streams(found: Matches) -> I64:
+    """Stream of each participation: `Matches.table` holds all ranks, one after another."""
+    parts = [rank.stream for rank in found.ranks]
+    return np.concatenate([np.empty(0, np.int64), *parts])[found.row]
+
+
+def _fences(found: Matches, usable: Bool, start_ns: I64, end_ns: I64, rank: I32) -> I64:
+    """The latest to end of the usable collectives before each, -1 where there is none.
+
+    Collectives of a group that overlap, on several streams, are few: once one is found,
+    only some before it can have ended later.
+    """
     fence = np.full(len(found), ABSENT, np.int64)
     group, first = found.group.tolist(), found.first.tolist()
     for slot in np.flatnonzero(usable).tolist():
         own = slice(first[slot], first[slot + 1])
-        earlier = slot - 1
-        while earlier >= 0 and group[earlier] == group[slot]:
+        earlier, left = slot - 1, OVERLAPPING
+        while earlier >= 0 and group[earlier] == group[slot] and left:
             other = slice(first[earlier], first[earlier + 1])
+            best = int(fence[slot])
             if (
                 usable[earlier]
                 and np.array_equal(rank[other], rank[own])
                 and (end_ns[other] <= start_ns[own]).all()
+                and (best < 0 or end_ns[other.start] > end_ns[first[best]])
             ):
                 fence[slot] = earlier
-                break
+            left -= fence[slot] >= 0
             earlier -= 1
     return fence
 
@@ -149,6 +167,7 @@ def tasks(
             slot=slot[part],
             start_ns=seen.start_ns[part],
             duration_ns=(seen.end_ns - seen.start_ns)[part],
+            stream=seen.stream[part],
             begin_ns=wanted.begin_ns[part],
             divides=seen.usable[slot[part]],
             walked=wanted.walked[part],
@@ -163,18 +182,32 @@ def tasks(
     }
 
 
-def query(found: Matches, seen: Windows, group: int, rank: int, key: "np.ndarray") -> Query:
-    """Ask a rank (by position) for the counterparts of keys of a group."""
+def query(found: Matches, seen: Windows, who: tuple[int, int], key: U64, kin: U64) -> Query:
+    """Ask a rank (by position) for the counterparts of keys of a group.
+
+    Parameters
+    ----------
+    found : Matches
+    seen : Windows
+    who : (int, int)
+        Rank and group.
+    key, kin : (i,) uint64
+        In any order.
+    """
+    rank, group = who
     slot = np.repeat(np.arange(len(found)), np.diff(found.first))
     mine = (found.group[slot] == group) & (seen.rank == rank) & seen.usable[slot]
     rows = np.flatnonzero(mine)
     rows = rows[np.argsort(seen.start_ns[rows], kind="stable")]
+    distinct, at = np.unique(key, return_index=True)
     return Query(
-        group,
-        slot[rows],
-        seen.start_ns[rows],
-        (seen.end_ns - seen.start_ns)[rows],
-        np.unique(key),
+        group=group,
+        slot=slot[rows],
+        start_ns=seen.start_ns[rows],
+        duration_ns=(seen.end_ns - seen.start_ns)[rows],
+        stream=seen.stream[rows],
+        key=distinct,
+        kin=kin[at],
     )
 
 
