@@ -57,6 +57,7 @@ def trace_back(
     if not asked.size:
         return results, slow
     longer = _preludes(rounds, slow, results, asked)
+    named = replace(named, texts=rounds.names.texts)  # the preludes name more
     before = longer.before
     path = np.repeat(np.arange(asked.size), np.diff(longer.before_first))
     twins = rounds.counterparts(
