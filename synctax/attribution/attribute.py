@@ -226,8 +226,10 @@ def attribute(
     if not isinstance(tax, Tax):
         raise TypeError("attribute wants the tax that synctax.measure(job) returns")
     seen = windows(tax)
-    reading = Reading(cache, options.tolerance_us)
+    reading = Reading(cache, options.tolerance_us, options.method != "path")
     rounds = Rounds(tax.matches, seen, reading, workers, on_progress, on_round)
+    if not (tax.used & seen.usable).any():
+        raise SynctaxError(_nothing(tax, seen))
     fence, known = _fences(tax, seen, rounds, options)
     asked = np.flatnonzero(fence >= 0)
     if not (tax.used[asked]).any():
@@ -256,7 +258,7 @@ def attribute(
         nodes={rank: told.nodes for rank, told in rounds.told.items()},
         skew_ns={rank: told.skew_ns for rank, told in rounds.told.items()},
         options=options,
-        notes=(*tax.notes, *judge.graph_notes(rounds)),
+        notes=(*tax.notes, *judge.graph_notes(rounds), *judged.notes),
     )
 
 
@@ -280,7 +282,7 @@ def _wanted(tax: Tax, seen: Windows, fence: I64) -> Wanted:
     walked = np.zeros(found.row.size, np.bool_)
     asked = np.flatnonzero(fence >= 0)
     walked[seen.slow[asked]] = walked[seen.fast[asked]] = True
-    sampled = sampled_slots(found, fence >= 0)
+    sampled = sampled_slots(found, tax.used & (fence >= 0))
     slot = np.repeat(np.arange(len(found)), np.diff(found.first))
     return Wanted(
         begins_ns(found, seen, fence),

@@ -68,3 +68,12 @@ def _items(graph: Graph, palette: Palette, paths: Paths, named: Named, node: I64
     )
     items.kind[node < 0] = ABSENT
     return items
+
+
+def no_kernels(
+    graph: Graph, palette: Palette, paths: Paths, named: Named
+) -> tuple[Items, Items]:
+    """Return for each path that there is no such kernel; see `longest_and_last`."""
+    none = np.full(len(paths), ABSENT, np.int64)
+    items = _items(graph, palette, paths, named, none)
+    return items, items

@@ -13,10 +13,15 @@ from synctax.attribution.results import Results, Why
 from synctax.attribution.rounds import Rounds
 from synctax.attribution.variation import Counterparts, most_ns, slipped
 from synctax.attribution.windows import Wanted
+from synctax.trace.model import Note
 
 REACH_FACTOR = 50
 REACH_LEAST_NS = 50_000 * NS_PER_US
 """Before a window it is searched back this many times the tax, and at least so long."""
+
+
+MOST_TRACED = 1_000
+"""Of so many collectives, those with the largest tax, carried lateness is traced back."""
 
 
 def trace_back(
@@ -25,7 +30,7 @@ def trace_back(
     named: culprits.Named,
     *,
     least_share: float,
-) -> tuple[Results, PathSet]:
+) -> tuple[Results, PathSet, tuple[Note, ...]]:
     """Find the item before the window that made a rank late, where most was carried.
 
     All ranks leave the fence together, but their hosts may stand at different places in
@@ -45,7 +50,7 @@ def trace_back(
 
     Returns
     -------
-    Results, PathSet
+    Results, PathSet, notes
         The slow paths with their preludes, for those that were searched.
     """
     results, slow, fast = parts
@@ -54,8 +59,9 @@ def trace_back(
         & (results.tax_ns > 0)
         & (results.culprit_ns < least_share * results.tax_ns)
     )
+    asked, notes = _worst(results, asked)
     if not asked.size:
-        return results, slow
+        return results, slow, notes
     longer = _preludes(rounds, slow, results, asked)
     named = replace(named, texts=rounds.names.texts)  # the preludes name more
     before = longer.before
@@ -66,6 +72,9 @@ def trace_back(
         fast.rank[asked[path]].astype(np.int64),
     )
     grown = _increases(longer, twins, fast.begin_ns[asked], results.tax_ns[asked])
+    # ranks leave the group's own collectives together: no lateness comes up in them
+    group = np.append(rounds.found.group, ABSENT)
+    grown[group[before.slot] == group[longer.slot[path]]] = 0
     best = culprits.largest(grown, longer.before_first)
     amount = np.minimum(np.append(grown, 0)[best], results.tax_ns[asked])
     hit = (amount >= least_share * results.tax_ns[asked]) & (best >= 0)
@@ -83,7 +92,10 @@ def trace_back(
         "culprit_side": (results.culprit_side, culprits.sides(before.take(at))),
         "comm_slot": (
             results.comm_slot,
-            np.where(named.waited(before.take(at)), before.slot[at], ABSENT),
+            named.of_others(
+                np.where(named.waited(before.take(at)), before.slot[at], ABSENT),
+                results.slot[rows],
+            ),
         ),
     }
     changed: dict[str, np.ndarray] = {}
@@ -91,7 +103,17 @@ def trace_back(
         column = old.copy()
         column[rows] = new
         changed[name] = column
-    return replace(results, **changed), slow
+    return replace(results, **changed), slow, notes
+
+
+def _worst(results: Results, asked: I64) -> tuple[I64, tuple[Note, ...]]:
+    """Keep those of the largest tax, in order; note how many are left out."""
+    left = asked.size - MOST_TRACED
+    if left <= 0:
+        return asked, ()
+    order = np.argsort(-results.tax_ns[asked], kind="stable")
+    detail = "collectives of less tax whose carried lateness was not traced back"
+    return np.sort(asked[order[:MOST_TRACED]]), (Note("not_traced_back", left, detail),)
 
 
 def _preludes(rounds: Rounds, slow: PathSet, results: Results, asked: I64) -> PathSet:

@@ -33,6 +33,7 @@ SIDES = ("gpu", "cpu", "comm")
 
 _NUMBER = {name: number for number, name in enumerate(CLASSES)}
 CARRIED, DIFFUSE = _NUMBER["carried"], _NUMBER["diffuse"]
+COMMUNICATION = _NUMBER["communication"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Named:
         found[items.kind == NodeKind.GAP] = _NUMBER["python_gap"]
         found[self.stalls(items, twins)] = _NUMBER["host_stall"]
         collective = items.kind == NodeKind.COLLECTIVE
-        found[collective] = _NUMBER["communication"]
+        found[collective] = COMMUNICATION
         told = collective & has_tax(items, self.tax)
         found[told & ~self.waited(items)] = _NUMBER["transfer"]
         return found.astype(np.int8)
@@ -76,6 +77,17 @@ class Named:
         waited: Bool = has_tax(items, self.tax) & (items.duration_ns > 0)
         waited &= 2 * wait_ns(items, self.tax) >= items.duration_ns
         return waited
+
+    def of_others(self, slot: I64, of: I64) -> I64:
+        """Keep the collectives of other groups than those they are asked for, else -1.
+
+        Parameters
+        ----------
+        slot, of : (s,) int64
+            Collectives, -1 for none; the collectives in whose windows they lie.
+        """
+        group = self.tax.matches.group
+        return np.where((slot >= 0) & (group[slot] != group[of]), slot, ABSENT)
 
     def stalls(self, items: Items, twins: Counterparts) -> Bool:
         """Tell which host items took far longer than usual, (i,) bool.

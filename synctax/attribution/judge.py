@@ -17,6 +17,7 @@ from synctax.attribution.variation import (
     Counterparts,
     Variation,
     path_variation,
+    slipped,
     variation,
 )
 from synctax.collectives.tax import Tax
@@ -44,6 +45,7 @@ class Judged:
     fast: PathSet
     twins: Counterparts
     variation: Variation
+    notes: tuple[Note, ...]
 
 
 def judge(
@@ -82,14 +84,28 @@ def judge(
     named = culprits.Named(rounds.names.texts, usual, tax)
     results = _named(results, blamed.items, twins, named)
     before = blamed
+    notes = _slipped(results, blamed, slipped(blamed.items, twins))
     if options.method == "path" and options.match == "counterpart":
-        results, before = carried.trace_back(
+        results, before, noted = carried.trace_back(
             rounds, (results, blamed, fast), named, least_share=LEAST_SHARE
         )
+        notes += noted
     least = LEAST_SHARE if options.method == "path" else 0.0
     results = _without_culprit(results, least)
     results = _unknown(results, slow, fast)
-    return Judged(origins(results, tax), before, fast, twins, compared)
+    return Judged(origins(results, tax), before, fast, twins, compared, notes)
+
+
+def _slipped(results: Results, blamed: PathSet, slips: Bool) -> tuple[Note, ...]:
+    """Count the collectives in which names occur more often on one rank than the other."""
+    hit = blamed.sum(slips.astype(np.int64)) > 0
+    if not hit.any():
+        return ()
+    detail = (
+        f"of {len(results)} collectives: names that one rank has more often on its path's "
+        "stretch than the other are compared by their sums"
+    )
+    return (Note("occurrence_differs", int(hit.sum()), detail),)
 
 
 def _blamed(slow: PathSet, method: str) -> PathSet:
@@ -178,7 +194,7 @@ def _named(
         results,
         culprit_class=kind.astype(np.int8),
         culprit_side=side.astype(np.int8),
-        comm_slot=slot,
+        comm_slot=named.of_others(slot, results.slot),
     )
 
 
@@ -193,7 +209,7 @@ def _without_culprit(results: Results, least_share: float) -> Results:
     mostly_carried = results.carried_ns >= LEAST_SHARE * results.tax_ns
     mostly_waited = results.propagated_ns >= LEAST_SHARE * results.tax_ns
     instead = np.where(mostly_carried, culprits.CARRIED, culprits.DIFFUSE)
-    instead[mostly_waited] = culprits.CLASSES.index("communication")
+    instead[mostly_waited] = culprits.COMMUNICATION
     instead[results.tax_ns == 0] = culprits.DIFFUSE
     return replace(
         results,
@@ -215,7 +231,7 @@ def _unknown(results: Results, slow: PathSet, fast: PathSet) -> Results:
     """Mark collectives of which most of the tax may hide in idle time of unknown cause."""
     of_slow, of_fast = _unknown_ns(slow), _unknown_ns(fast)
     most = np.maximum(of_slow, of_fast)
-    unknown: Bool = (most > 0) & (most >= UNKNOWN_SHARE * results.tax_ns)
+    unknown: Bool = (results.tax_ns > 0) & (most >= UNKNOWN_SHARE * results.tax_ns)
     rank: I32 = np.where(of_slow >= of_fast, slow.rank, fast.rank)
     known: I8 = np.where(unknown, Known.PATH_UNKNOWN, Known.OK).astype(np.int8)
     return replace(

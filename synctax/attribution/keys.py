@@ -59,7 +59,7 @@ class NodeNames:
         position = np.zeros(len(events) + 1, np.int64)
         position[own] = np.arange(own.size)
         ordinal = nodes.ordinal.astype(np.uint64) + np.uint64(1)
-        ordinal[nodes.kind == NodeKind.GAP] = _GAP
+        ordinal[nodes.kind == NodeKind.GAP] += _GAP
         return cls(
             trace,
             graph,

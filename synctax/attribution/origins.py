@@ -37,10 +37,11 @@ def origins(results: Results, tax: Tax) -> Results:
             if following in seen or following < 0:
                 here = ABSENT
                 break
+            if results.known[following] != Known.OK:
+                here = ABSENT
+                break
             seen.add(following)
             here = following
             rank[number] = results.origin_rank[here]
-            if results.known[here] != Known.OK:
-                break
         origin[number] = here
     return replace(results, origin=origin, origin_rank=rank)

@@ -5,7 +5,7 @@ import random
 import numpy as np
 
 from synctax.arrays import ABSENT, I64, Bool
-from synctax.graph.model import ROOT, Graph, NodeKind
+from synctax.graph.model import ROOT, Graph
 
 RANDOM_WALKS = 20
 """Random walks to a collective."""
@@ -32,9 +32,11 @@ def random_sums(graph: Graph, target: I64, begin_ns: I64, sampled: Bool) -> I64:
     if not sampled.any():
         return sums
     nodes = graph.nodes
-    ready = np.where(nodes.kind == NodeKind.WAIT, nodes.start_ns, nodes.end_ns)
     walker = _Walker(
-        graph.first.tolist(), graph.parent.tolist(), ready.tolist(), nodes.start_ns.tolist()
+        graph.first.tolist(),
+        graph.parent.tolist(),
+        graph.ready_ns.tolist(),
+        nodes.start_ns.tolist(),
     )
     # two ranks must not draw alike: walks over equal graphs would go through equal items
     own = int((nodes.end_ns - nodes.start_ns).sum())

@@ -13,7 +13,7 @@ from synctax.attribution.model import GroupTask, Items, Query, RankPaths
 from synctax.attribution.pool import Blocks, Names, PathSet, pool
 from synctax.attribution.variation import Counterparts
 from synctax.attribution.walk import Reading, look_up_rank, walk_rank
-from synctax.attribution.windows import Wanted, Windows, query, tasks
+from synctax.attribution.windows import Roster, Wanted, Windows, query, tasks
 from synctax.collectives.matches import Matches
 from synctax.errors import SynctaxError
 from synctax.trace.pool import map_files
@@ -59,8 +59,13 @@ class Rounds:
     on_progress: OnProgress | None = None
     on_round: OnRound | None = None
     names: Names = field(default_factory=lambda: Names({}))
+    roster: Roster = field(init=False)
     told: dict[int, RankPaths] = field(default_factory=dict)
     blocks: Blocks = field(default_factory=Blocks.none)
+
+    def __post_init__(self) -> None:
+        """Sort the participations, once for all rounds."""
+        self.roster = Roster.of(self.found, self.seen)
 
     def walk(self, wanted: Wanted) -> PathSet:
         """Walk to collectives on all ranks that have any of the wanted paths.
@@ -70,7 +75,7 @@ class Rounds:
         SynctaxError
             If a file can no longer be read, or none of the paths is wanted.
         """
-        by_rank = tasks(self.found, self.seen, wanted)
+        by_rank = tasks(self.roster, self.seen, wanted)
         by_path = {self.found.ranks[rank].path: rank for rank in by_rank}
         todo: Mapping[str, Sequence[GroupTask]] = {
             path: by_rank[rank] for path, rank in by_path.items()
@@ -110,7 +115,7 @@ class Rounds:
             path = self.found.ranks[of_rank].path
             rows = order[bounds[number] : bounds[number + 1]]
             who = (of_rank, of_group)
-            one = query(self.found, self.seen, who, items.key[rows], items.kin[rows])
+            one = query(self.roster, self.seen, who, items.key[rows], items.kin[rows])
             queries.setdefault(path, []).append(one)
             asked.setdefault(path, []).append(rows)
         look_up = partial(look_up_rank, queries=queries, reading=self.reading)

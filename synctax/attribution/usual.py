@@ -65,4 +65,4 @@ def merge_usual(ranks: list[HostUsual]) -> tuple[U64, I64]:
     median = np.concatenate([np.empty(0, np.int64), *(rank.median_ns for rank in ranks)])
     order = np.lexsort((median, what))
     distinct, first, count = np.unique(what[order], return_index=True, return_counts=True)
-    return distinct, median[order][first + (count - 1) // 2]
+    return distinct, median[order][first + count // 2]

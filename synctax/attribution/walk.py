@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from synctax.arrays import ABSENT, I64
-from synctax.attribution.baselines import longest_and_last
+from synctax.attribution.baselines import longest_and_last, no_kernels
 from synctax.attribution.items import Palette
 from synctax.attribution.keys import Families, Named, NodeNames
 from synctax.attribution.model import (
@@ -30,8 +30,11 @@ from synctax.graph.model import ROOT, Graph, NodeKind
 from synctax.trace.kineto import read_rank
 from synctax.trace.model import RankTrace
 
-PRELUDE_ITEMS = 2_000
+PRELUDE_ITEMS = 1_000
 """Of what led to a window, the last so many items are looked at."""
+
+PRELUDE_NODES = 4_000
+"""Back from a window, at most so many nodes of a rank are gone through."""
 
 OnBytes = Callable[[int], None]
 
@@ -41,11 +44,12 @@ class Reading:
     """How a worker gets the columns of a file and chooses paths.
 
     `cache` keeps columns of files read before; `tolerance_us` is as for
-    `deciding_edges`.
+    `deciding_edges`; with `heuristics` the kernels that they blame are looked for.
     """
 
     cache: Cache | None
     tolerance_us: float
+    heuristics: bool = False
 
     def trace(self, path: str, on_bytes: OnBytes) -> RankTrace:
         """Read a rank, from the cache where it is there."""
@@ -73,7 +77,7 @@ def walk_rank(
     """
     trace = reading.trace(path, on_bytes)
     graph = build_graph(trace)
-    walker = _Walker.of(trace, graph, tasks[path], reading.tolerance_us)
+    walker = _Walker.of(trace, graph, tasks[path], reading)
     groups = tuple(walker.walk(task) for task in tasks[path])
     return RankPaths(
         groups=groups,
@@ -180,6 +184,7 @@ class _Walker:
     palette: Palette
     names: NodeNames
     work: Work
+    heuristics: bool
 
     @classmethod
     def of(
@@ -187,7 +192,7 @@ class _Walker:
         trace: RankTrace,
         graph: Graph,
         tasks: Sequence[GroupTask],
-        tolerance_us: float,
+        reading: Reading,
     ) -> "_Walker":
         slot_of = np.full(len(graph), ABSENT, np.int64)
         for task in tasks:
@@ -196,11 +201,12 @@ class _Walker:
         return cls(
             trace,
             graph,
-            deciding_edges(graph, tolerance_us=tolerance_us),
+            deciding_edges(graph, tolerance_us=reading.tolerance_us),
             slot_of,
             Palette.of(trace, graph),
             NodeNames.of(trace, graph),
             Work.of(trace, graph),
+            reading.heuristics,
         )
 
     def walk(self, task: GroupTask) -> GroupPaths:
@@ -210,13 +216,15 @@ class _Walker:
         event = graph.nodes.event[target[divides]]
         named = self.names.named(event, task.slot[divides])
         wanted = np.flatnonzero(task.walked & (target >= 0))
-        ends = target[wanted]
+        goal = target[wanted]
         begin = np.maximum(task.begin_ns[wanted], graph.origin_ns)
-        paths = critical_paths(graph, ends, begin, deciding=self.deciding)
-        before_first, before = self._preludes(ends, begin, task.reach_ns[wanted], named)
-        longest, last = longest_and_last(graph, self.palette, paths, named)
+        paths = critical_paths(graph, goal, begin, deciding=self.deciding)
+        before_first, before = self._preludes(goal, begin, task.reach_ns[wanted], named)
+        kernels_only = longest_and_last if self.heuristics else no_kernels
+        longest, last = kernels_only(graph, self.palette, paths, named)
         blocks = np.flatnonzero(divides)
-        work, geometry, kernels = self.work.blocks(target, blocks)
+        ends = np.where(divides, target, ABSENT)
+        work, geometry, kernels = self.work.blocks(ends, blocks)
         return GroupPaths(
             group=task.group,
             slot=task.slot[wanted],
@@ -235,7 +243,7 @@ class _Walker:
             geometry=geometry,
             kernels=kernels,
             block_slot=task.slot[blocks],
-            random_ns=random_sums(graph, ends, begin, task.sampled[wanted]),
+            random_ns=random_sums(graph, goal, begin, task.sampled[wanted]),
             ancestor=self._ancestors(target, task.slot, wanted),
         )
 
@@ -246,7 +254,10 @@ class _Walker:
         asked = np.flatnonzero(reach_ns > 0)
         if not asked.size:
             return np.zeros(target.size + 1, np.int64), nothing()
-        begin = np.maximum(begin_ns[asked] - reach_ns[asked], self.graph.origin_ns)
+        starts = self.graph.nodes.start_ns
+        near = np.searchsorted(starts, begin_ns[asked]) - PRELUDE_NODES
+        nearest = np.maximum(starts[np.maximum(near, 0)], self.graph.origin_ns)
+        begin = np.maximum(begin_ns[asked] - reach_ns[asked], nearest)
         paths = critical_paths(self.graph, target[asked], begin, deciding=self.deciding)
         items = self.palette.items(paths, named, self.slot_of)
         path = np.repeat(np.arange(asked.size), np.diff(paths.first))

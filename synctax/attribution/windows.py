@@ -1,6 +1,5 @@
 """Where the window of each collective begins, and whose paths are wanted."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -149,32 +148,65 @@ class Wanted:
     everyone: bool = False
 
 
-def tasks(
-    found: Matches, seen: Windows, wanted: Wanted
-) -> Mapping[int, Sequence[GroupTask]]:
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """Participations by rank and group, in order of start.
+
+    `order` (p,) int64 are participations; those of the k-th pair of `rank` and `group`
+    (k,) int64 are `order[first[k]]` up to `order[first[k + 1]]`. `slot` (p,) int64 is the
+    collective of each participation.
+    """
+
+    order: I64
+    rank: I64
+    group: I64
+    first: I64
+    slot: I64
+
+    @classmethod
+    def of(cls, found: Matches, seen: Windows) -> "Roster":
+        """Sort the participations once."""
+        slot = np.repeat(np.arange(len(found)), np.diff(found.first))
+        group = found.group[slot].astype(np.int64)
+        order = np.lexsort((seen.start_ns, group, seen.rank))
+        rank, group = seen.rank[order].astype(np.int64), group[order]
+        begins = np.ones(order.size, np.bool_)
+        begins[1:] = (np.diff(rank) != 0) | (np.diff(group) != 0)
+        first = np.flatnonzero(begins)
+        return cls(order, rank[first], group[first], np.append(first, order.size), slot)
+
+    def rows(self, rank: int, group: int) -> I64:
+        """Participations of a rank (by position) in a group."""
+        at = np.flatnonzero((self.rank == rank) & (self.group == group))
+        return self.part(int(at[0])) if at.size else self.order[:0]
+
+    def part(self, number: int) -> I64:
+        """Participations of one pair."""
+        return self.order[self.first[number] : self.first[number + 1]]
+
+
+def tasks(roster: Roster, seen: Windows, wanted: Wanted) -> dict[int, list[GroupTask]]:
     """Tell each rank (by position) which collectives to walk to, by group.
 
     Ranks without a wanted path are left out, unless everyone is asked.
     """
-    slot = np.repeat(np.arange(len(found)), np.diff(found.first))
-    group = found.group[slot]
-    order = np.lexsort((seen.start_ns, group, seen.rank))
-    cut = np.flatnonzero((np.diff(seen.rank[order]) != 0) | (np.diff(group[order]) != 0))
     by_rank: dict[int, list[GroupTask]] = {}
-    for part in np.split(order, cut + 1):
+    pairs = zip(roster.rank.tolist(), roster.group.tolist(), strict=True)
+    for number, (rank, group) in enumerate(pairs):
+        part = roster.part(number)
         task = GroupTask(
-            group=int(group[part[0]]),
-            slot=slot[part],
+            group=group,
+            slot=roster.slot[part],
             start_ns=seen.start_ns[part],
-            duration_ns=(seen.end_ns - seen.start_ns)[part],
+            duration_ns=seen.end_ns[part] - seen.start_ns[part],
             stream=seen.stream[part],
             begin_ns=wanted.begin_ns[part],
-            divides=seen.usable[slot[part]],
+            divides=seen.usable[roster.slot[part]],
             walked=wanted.walked[part],
             reach_ns=wanted.reach_ns[part],
             sampled=wanted.sampled[part],
         )
-        by_rank.setdefault(int(seen.rank[part[0]]), []).append(task)
+        by_rank.setdefault(rank, []).append(task)
     return {
         rank: of_rank
         for rank, of_rank in by_rank.items()
@@ -182,29 +214,26 @@ def tasks(
     }
 
 
-def query(found: Matches, seen: Windows, who: tuple[int, int], key: U64, kin: U64) -> Query:
+def query(roster: Roster, seen: Windows, who: tuple[int, int], key: U64, kin: U64) -> Query:
     """Ask a rank (by position) for the counterparts of keys of a group.
 
     Parameters
     ----------
-    found : Matches
+    roster : Roster
     seen : Windows
     who : (int, int)
         Rank and group.
     key, kin : (i,) uint64
         In any order.
     """
-    rank, group = who
-    slot = np.repeat(np.arange(len(found)), np.diff(found.first))
-    mine = (found.group[slot] == group) & (seen.rank == rank) & seen.usable[slot]
-    rows = np.flatnonzero(mine)
-    rows = rows[np.argsort(seen.start_ns[rows], kind="stable")]
+    rows = roster.rows(*who)
+    rows = rows[seen.usable[roster.slot[rows]]]
     distinct, at = np.unique(key, return_index=True)
     return Query(
-        group=group,
-        slot=slot[rows],
+        group=who[1],
+        slot=roster.slot[rows],
         start_ns=seen.start_ns[rows],
-        duration_ns=(seen.end_ns - seen.start_ns)[rows],
+        duration_ns=seen.end_ns[rows] - seen.start_ns[rows],
         stream=seen.stream[rows],
         key=distinct,
         kin=kin[at],

@@ -167,7 +167,7 @@ def _merge_gaps(cut: Pieces) -> Pieces:
         end_ns=cut.end_ns[last],
         event=event,
         label=np.where(is_gap, cut.event[following], event),
-        ordinal=np.where(is_gap, np.int32(0), cut.ordinal[first]),
+        ordinal=cut.ordinal[np.where(is_gap, following, first)],
     )
 
 

@@ -86,7 +86,8 @@ class Nodes:
         The event whose name a person should read: for a gap the event that follows it,
         else `event`; -1 where there is none.
     ordinal : (n,) int32
-        Which slice of its event it is, from 0.
+        Which slice of its event it is, from 0; of a gap, which slice of the event that
+        follows it comes next.
     """
 
     kind: I8
