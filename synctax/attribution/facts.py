@@ -5,12 +5,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.arrays import I32, I64, NS_PER_US
-from synctax.attribution.culprits import CLASSES
+from synctax.arrays import ABSENT, I64, NS_PER_US
+from synctax.attribution.culprits import CLASSES, COMMUNICATION
 from synctax.attribution.equation import Fit
 from synctax.attribution.labels import culprit_text
-from synctax.attribution.results import Known
-from synctax.attribution.summary import Part, class_names, members, parts, status_of
+from synctax.attribution.results import Known, Why
+from synctax.attribution.summary import (
+    Part,
+    class_names,
+    members,
+    origin_ranks,
+    parts,
+    status_of,
+    stragglers,
+)
+from synctax.attribution.variation import slipped
 from synctax.collectives.model import Op
 from synctax.collectives.summary import ranks_text
 
@@ -27,13 +36,17 @@ EXPLAINS_SHARE = 0.5
 LATENCIES = ("launch", "queue", "cross")
 """Kinds of idle time that equation 2 leaves out."""
 
+COLLECTIVE = "collective"
+"""What communication is called that is not known to be a wait for another group."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outlier:
     """A collective that equation 2 does not explain.
 
     `why` is the kind of idle time that does (`launch`, `queue`, `cross`), or `other`;
-    `rank` is the global rank that was idle.
+    `idle_us` is how much longer the global rank `rank` was idle in that way than the rank
+    it is compared with, 0 for `other`.
     """
 
     group: str
@@ -42,6 +55,7 @@ class Outlier:
     index: int
     residual_us: float
     why: str
+    idle_us: float
     rank: int
 
 
@@ -67,26 +81,35 @@ class Facts:
         those in which somebody waited.
     left_out : tuple of (str, int)
         Why some were not attributed, and how many.
-    n_ranks : int
-        Ranks of all its groups.
+    n_groups, n_ranks : int
+        Its groups, and the ranks of all of them.
     tax_us : float
         Sum over those attributed; all shares are of this, but `gpu_only_share`, which is
         of their number, and `overlapped_share`, of the waits of all ranks.
     gpu_only_tax_us : (float, float) or None
         Least and largest tax of collectives whose straggler's path is GPU only.
-    classes, last, origins : tuple of (name, share of tax)
-        Classes of culprits, stragglers, and ranks where the cause lies; largest first.
+    classes, last : tuple of (name, share of tax)
+        Classes of culprits, and stragglers; largest first. Communication that is not
+        known to be a wait for another group is `COLLECTIVE`. Ties have no straggler.
     class_of : mapping of rank to name
         The class with most tax of each straggler.
+    late_share : float or None
+        What was carried, of collectives for which no culprit within the window is named.
+    late : tuple of (rank, share of that)
+        Whose lateness it was.
+    origins : tuple of (rank, share of `propagated_share`)
+        Where waits for other groups began that are culprits.
     worst : Culprit or None
         With the most variation.
     passed_on_by : tuple of str
-        Roles in which a wait began that a culprit passed on; most tax first.
+        Roles in which a wait began that a culprit passed on; longest first.
     latency_us : mapping of kind to float
         Idle time on the slowest ranks' paths less that on the fastest ranks'.
     compared, equal_work, equal_geometry : int
-        Blocks of both ranks that were compared; that are equal kernel for kernel; also in
-        launch geometry.
+        Collectives before which the work of all ranks was compared; that is equal kernel
+        for kernel; also in launch geometry.
+    slipped : int
+        Collectives on whose slow path a name is that the other rank has more or less often.
     """
 
     group: str
@@ -94,6 +117,7 @@ class Facts:
     told: int
     waited: int
     left_out: tuple[tuple[str, int], ...]
+    n_groups: int
     n_ranks: int
     tax_us: float
     fit: Fit
@@ -106,14 +130,17 @@ class Facts:
     overlapped_share: float | None
     classes: tuple[tuple[str, float], ...]
     last: tuple[tuple[int, float], ...]
-    origins: tuple[tuple[int, float], ...]
     class_of: dict[int, str]
+    late_share: float | None
+    late: tuple[tuple[int, float], ...]
+    origins: tuple[tuple[int, float], ...]
     worst: Culprit | None
     passed_on_by: tuple[str, ...]
     latency_us: dict[str, float]
     compared: int
     equal_work: int
     equal_geometry: int
+    slipped: int
     outliers: tuple[Outlier, ...]
 
 
@@ -137,15 +164,20 @@ def _facts(found: "Attribution", part: Part) -> Facts:
 
     gpu_only = results.host_ns[rows] == 0
     gpu_tax = tax[gpu_only & (tax > 0)] / NS_PER_US
-    names = np.array(class_names(found, rows), object)
+    names = _kinds(found, rows)
     slots = _asked(found, part)
-    last = _global(found, found.slow.rank[rows])
+    last = _global(found, stragglers(found, rows))
+    inside = np.isin(results.why[rows], (Why.SLOWER, Why.ALONE))
+    late = np.where(inside, 0, results.carried_ns[rows])
+    passed_on = np.clip(results.propagated_ns[rows], 0, tax)
+    began = np.where(results.comm_slot[rows] >= 0, origin_ranks(found, rows), ABSENT)
     return Facts(
         group=part.role,
         asked=slots.size,
         told=rows.size,
         waited=int((tax > 0).sum()),
         left_out=_left_out(found, slots),
+        n_groups=np.unique(found.tax.matches.group[results.slot[rows]]).size,
         n_ranks=len({found.tax.matches.ranks[p].rank for p in members(found, part)}),
         tax_us=whole / NS_PER_US,
         fit=found.fit(rows),
@@ -155,13 +187,15 @@ def _facts(found: "Attribution", part: Part) -> Facts:
         else None,
         cpu_share_of_tax=of_tax(tax[~gpu_only]),
         carried_share=of_tax(results.carried_ns[rows]),
-        propagated_share=of_tax(np.clip(results.propagated_ns[rows], 0, tax)),
+        propagated_share=of_tax(passed_on),
         diffuse_share=of_tax(tax[results.culprit[rows] < 0]),
         overlapped_share=_overlapped(found, results.slot[rows]),
-        classes=_shares(names.tolist(), tax),
+        classes=_shares(names, tax),
         last=_shares(last, tax),
-        origins=_shares(_global(found, results.origin_rank[rows]), tax),
-        class_of=_class_of(last, names.tolist(), tax),
+        class_of=_class_of(last, names, tax),
+        late_share=of_tax(late),
+        late=_shares(last, late),
+        origins=_shares(_global(found, began), passed_on),
         worst=_worst(found, rows, whole),
         passed_on_by=_passed_on_by(found, rows),
         latency_us={
@@ -171,8 +205,26 @@ def _facts(found: "Attribution", part: Part) -> Facts:
         compared=rows.size,
         equal_work=int(results.equal_work[rows].sum()),
         equal_geometry=int(results.equal_geometry[rows].sum()),
+        slipped=_slipped(found, rows),
         outliers=_outliers(found, rows),
     )
+
+
+def _kinds(found: "Attribution", rows: I64) -> list[str]:
+    """Class of each result, waits for other groups and other communication told apart."""
+    proven = (found.results.comm_slot[rows] >= 0).tolist()
+    names = class_names(found, rows)
+    return [
+        COLLECTIVE if name == CLASSES[COMMUNICATION] and not of_others else name
+        for name, of_others in zip(names, proven, strict=True)
+    ]
+
+
+def _slipped(found: "Attribution", rows: I64) -> int:
+    """How many results compare names that one rank has more often than the other."""
+    slow = found.slow
+    count = slow.sum(slipped(slow.items, found.twins).astype(np.int64))
+    return int((count[rows] > 0).sum())
 
 
 def _asked(found: "Attribution", part: Part) -> I64:
@@ -190,13 +242,13 @@ def _left_out(found: "Attribution", slots: I64) -> tuple[tuple[str, int], ...]:
     return tuple(counts.items())
 
 
-def _global(found: "Attribution", position: I32 | I64) -> list[int]:
+def _global(found: "Attribution", position: I64) -> list[int]:
     ranks = found.tax.matches.ranks
     return [ranks[p].rank if p >= 0 else -1 for p in position.tolist()]
 
 
 def _shares(names: list[Any], tax: I64) -> tuple[tuple[Any, float], ...]:
-    """Add up tax by name, as shares, largest first; names without tax are left out."""
+    """Add up tax by name, as shares, largest first; the nameless (-1) are left out."""
     sums: dict[Any, int] = {}
     for name, own in zip(names, tax.tolist(), strict=True):
         sums[name] = sums.get(name, 0) + own
@@ -252,7 +304,7 @@ def _passed_on_by(found: "Attribution", rows: I64) -> tuple[str, ...]:
             strict=True,
         )
     ]
-    return tuple(name for name, _ in _shares(roles, results.tax_ns[mine]))
+    return tuple(name for name, _ in _shares(roles, results.culprit_ns[mine]))
 
 
 def _outliers(found: "Attribution", rows: I64) -> tuple[Outlier, ...]:
@@ -266,6 +318,7 @@ def _outliers(found: "Attribution", rows: I64) -> tuple[Outlier, ...]:
         number, slot = int(rows[at]), int(results.slot[rows[at]])
         side = found.slow if residual[at] > 0 else found.fast
         group = matches.groups[matches.group[slot]]
+        why, idle_us = _why(found, number, float(residual[at]))
         outliers.append(
             Outlier(
                 group=group.role,
@@ -273,18 +326,21 @@ def _outliers(found: "Attribution", rows: I64) -> tuple[Outlier, ...]:
                 op=Op(int(matches.op[slot])).label,
                 index=int(matches.index[slot]),
                 residual_us=float(residual[at]),
-                why=_why(found, number, float(residual[at])),
+                why=why,
+                idle_us=idle_us,
                 rank=matches.ranks[side.rank[number]].rank,
             )
         )
     return tuple(outliers)
 
 
-def _why(found: "Attribution", number: int, residual_us: float) -> str:
-    """The kind of idle time that explains a residual, or `other`."""
+def _why(found: "Attribution", number: int, residual_us: float) -> tuple[str, float]:
+    """The kind of idle time that explains a residual, and how much of it; or `other`."""
     idle = {
-        kind: float(getattr(found.results, f"{kind}_ns")[number]) / NS_PER_US / residual_us
+        kind: float(getattr(found.results, f"{kind}_ns")[number]) / NS_PER_US
         for kind in LATENCIES
     }
-    kind = max(idle, key=lambda name: idle[name])
-    return kind if idle[kind] >= EXPLAINS_SHARE else "other"
+    kind = max(idle, key=lambda name: idle[name] / residual_us)
+    if idle[kind] / residual_us < EXPLAINS_SHARE:
+        return "other", 0.0
+    return kind, abs(idle[kind])

@@ -27,12 +27,17 @@ CLASS_TEXT = {
     "copy": "copies",
     "other": "other kernels",
     "communication": "waits for other groups",
-    "cpu_launch": "launching calls",
+    "collective": "collectives",
+    "transfer": "transfers of collectives",
+    "cpu_launch": "runtime calls",
     "cpu_op": "CPU operators",
     "python_gap": "unlogged host time (Python)",
     "host_stall": "host stalls",
 }
-"""How classes of culprits are called in sentences."""
+"""How classes of culprits are called in sentences.
+
+`collective` is what of `communication` is not known to be a wait for another group.
+"""
 
 _CLONE = re.compile(r" \[clone [^]]*\]$")
 _WRAPPED = re.compile(r"cutlass::Kernel2?<(\w+)>")

@@ -63,7 +63,10 @@ def story(found: "Attribution", number: int) -> Story:
     results, matches = found.results, found.tax.matches
     slot = int(results.slot[number])
     group = matches.groups[matches.group[slot]]
+    waits = found.tax.waits
     slow, fast = _side(found, found.slow, number), _side(found, found.fast, number)
+    slow = replace(slow, tied=bool(waits.straggler[slot] < 0))
+    fast = replace(fast, tied=bool(waits.fastest[slot] < 0))
     slow = _compared(found, slow, number)
     slow, fast = _paired(found, slow, fast, number)
     name = collective_text(found.tax, slot)

@@ -38,7 +38,8 @@ class Event:
 class Side:
     """The path of one rank.
 
-    The first gap, the events, and the gap after each add up to `window_ns`.
+    The first gap, the events, and the gap after each add up to `window_ns`. `tied` tells
+    whether other ranks arrived with it, as far as the trace resolves.
     """
 
     rank: int
@@ -48,6 +49,7 @@ class Side:
     head_gap_ns: int
     head_gap_kind: str
     events: tuple[Event, ...]
+    tied: bool = False
 
     @property
     def items_ns(self) -> int:
@@ -142,6 +144,7 @@ class Story:
 def _sums(side: Side) -> dict[str, Any]:
     return {
         "rank": side.rank,
+        "tied": side.tied,
         "host": side.host or None,
         "gpu": side.gpu or None,
         "window_us": side.window_ns / NS_PER_US,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.arrays import F64, I64, NS_PER_US
-from synctax.attribution.culprits import CARRIED, CLASSES, DIFFUSE, SIDES
+from synctax.arrays import ABSENT, F64, I64, NS_PER_US
+from synctax.attribution.culprits import CLASSES, COMMUNICATION, SIDES
 from synctax.attribution.labels import WHY, culprit_text, culprit_thread
 from synctax.attribution.results import Known, Why
 from synctax.collectives.matches import Status
@@ -24,12 +24,8 @@ if TYPE_CHECKING:
 NO_WAIT = "none"
 """Class of collectives in which nobody waited."""
 
-_SIDE_OF = {
-    **dict.fromkeys(("communication",), "comm"),
-    **dict.fromkeys(("cpu_launch", "cpu_op", "python_gap", "host_stall"), "cpu"),
-    **dict.fromkeys((CLASSES[CARRIED], CLASSES[DIFFUSE], NO_WAIT)),
-}
-"""Side of the classes that are not on the GPU."""
+PASSED_ON = "passed_on"
+"""Class of collectives whose straggler waited for other groups, in no single one most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +77,40 @@ def summary(found: "Attribution", *, per_group: bool = False) -> "pd.DataFrame":
 
 
 def class_names(found: "Attribution", rows: I64) -> list[str]:
-    """Class of the culprit of each result; `NO_WAIT` where nobody waited."""
+    """Class of each result: of its culprit, or why it has none.
+
+    `NO_WAIT` where nobody waited, and `PASSED_ON` where communication has no culprit.
+    """
     results = found.results
-    pairs = zip(
-        results.culprit_class[rows].tolist(), results.tax_ns[rows].tolist(), strict=True
-    )
-    return [CLASSES[code] if tax > 0 else NO_WAIT for code, tax in pairs]
+    names = np.array(CLASSES, object)[results.culprit_class[rows]]
+    lone = results.culprit[rows] < 0
+    names[lone & (results.culprit_class[rows] == COMMUNICATION)] = PASSED_ON
+    names[results.tax_ns[rows] == 0] = NO_WAIT
+    return [str(name) for name in names]
+
+
+def stragglers(found: "Attribution", rows: I64) -> I64:
+    """Position of the rank that was last in each result, -1 where ranks tie; (k,) int64."""
+    last = found.tax.waits.straggler[found.results.slot[rows]]
+    return last.astype(np.int64)
+
+
+def origin_ranks(found: "Attribution", rows: I64) -> I64:
+    """Position of the rank where the cause of each result lies, (k,) int64.
+
+    -1 where it is not known, or ranks tie there.
+    """
+    results = found.results
+    at, rank = results.origin[rows], results.origin_rank[rows].astype(np.int64)
+    tied = (at >= 0) & (stragglers(found, np.maximum(at, 0)) < 0)
+    return np.where(tied, ABSENT, rank)
 
 
 def _class_rows(found: "Attribution", part: Part) -> list[dict[str, Any]]:
     results = found.results
     names = np.array(class_names(found, part.rows), object)
     tax, own = results.tax_ns[part.rows], results.culprit_ns[part.rows]
+    sides = results.culprit_side[part.rows]
     rows = []
     for name in dict.fromkeys(names.tolist()):
         mine = names == name
@@ -106,12 +124,16 @@ def _class_rows(found: "Attribution", part: Part) -> list[dict[str, Any]]:
                 "share_of_variation": share(own[mine], own),
                 "tax_us": float(tax[mine].sum()) / NS_PER_US,
                 "share_of_tax": share(tax[mine], tax),
-                "side": _SIDE_OF.get(name, "gpu"),
+                "side": None if name == NO_WAIT else _side(int(sides[mine][0])),
                 "group_ranks": part.group_ranks,
             }
         )
     rows.sort(key=lambda row: (-row["tax_us"], -row["collectives"], row["culprit_class"]))
     return rows
+
+
+def _side(code: int) -> str | None:
+    return SIDES[code] if code >= 0 else None
 
 
 def share(part: I64, whole: I64) -> float | None:
@@ -136,9 +158,6 @@ def per_collective(found: "Attribution") -> "pd.DataFrame":
     data: dict[str, Any] = {name: base[name].astype(object).tolist() for name in kept}
     for name in ("straggler_rank", "fastest_rank", "window"):
         data[name] = base[name].astype(object).where(base[name].notna(), None).tolist()
-    for name in ("straggler_rank", "fastest_rank"):
-        pairs = zip(rows, data[name], strict=True)
-        data[name] = [row.get(name, measured_one) for row, measured_one in pairs]
     for name in ATTRIBUTE_COLLECTIVES.names:
         if name not in data:
             data[name] = [row.get(name) for row in rows]
@@ -161,19 +180,16 @@ def _collective(found: "Attribution", slot: int, number: int) -> dict[str, Any]:
 
 
 def _paths(found: "Attribution", number: int) -> dict[str, Any]:
-    results, ranks = found.results, found.tax.matches.ranks
+    results = found.results
     if found.options.window == "lca":
         ancestor = int(found.fence[results.slot[number]])
     else:
         ancestor = int(found.slow.ancestor[number])
     tax_ns = int(results.tax_ns[number])
     path_ns = int(results.path_variation_ns[number])
-    waited = tax_ns > 0
     return {
         "path_variation_us": path_ns / NS_PER_US,
         "residual_us": (tax_ns - path_ns) / NS_PER_US,
-        "straggler_rank": ranks[found.slow.rank[number]].rank if waited else None,
-        "fastest_rank": ranks[found.fast.rank[number]].rank if waited else None,
         "ancestor_index": int(found.tax.matches.index[ancestor]) if ancestor >= 0 else -1,
         "path_side": "cpu" if results.host_ns[number] > 0 else "gpu",
         "carried_us": int(results.carried_ns[number]) / NS_PER_US,
@@ -188,14 +204,15 @@ def _paths(found: "Attribution", number: int) -> dict[str, Any]:
 
 def _culprit(found: "Attribution", number: int) -> dict[str, Any]:
     results = found.results
-    side, tax_ns = int(results.culprit_side[number]), int(results.tax_ns[number])
-    own_ns = int(results.culprit_ns[number])
+    tax_ns, own_ns = int(results.tax_ns[number]), int(results.culprit_ns[number])
+    if not tax_ns:
+        return {"culprit_class": NO_WAIT, "culprit_variation_us": 0.0}
     return {
         "culprit": culprit_text(found, number),
         "culprit_class": class_names(found, np.array([number]))[0],
-        "culprit_side": SIDES[side] if side >= 0 else None,
+        "culprit_side": _side(int(results.culprit_side[number])),
         "culprit_variation_us": own_ns / NS_PER_US,
-        "culprit_share": own_ns / tax_ns if tax_ns else None,
+        "culprit_share": own_ns / tax_ns,
         "culprit_why": WHY.get(Why(int(results.why[number]))),
         "culprit_thread": culprit_thread(found, number),
     }
@@ -206,7 +223,7 @@ def _origin(found: "Attribution", number: int) -> dict[str, Any]:
     results, matches = found.results, found.tax.matches
     if not results.tax_ns[number]:
         return {}
-    rank, at = int(results.origin_rank[number]), int(results.origin[number])
+    rank, at = int(origin_ranks(found, np.array([number]))[0]), int(results.origin[number])
     row: dict[str, Any] = {"origin_rank": matches.ranks[rank].rank if rank >= 0 else None}
     if at < 0:
         return row
@@ -287,7 +304,8 @@ def _rank_rows(found: "Attribution", part: Part) -> Iterator[dict[str, Any]]:
     results, matches = found.results, found.tax.matches
     rows = part.rows[results.tax_ns[part.rows] > 0]
     whole = results.tax_ns[rows]
-    slow, origin = found.slow.rank[rows], results.origin_rank[rows]
+    slow, origin = stragglers(found, rows), origin_ranks(found, rows)
+    untied = int((slow >= 0).sum())
     for position in members(found, part):
         one, mine = matches.ranks[position], rows[slow == position]
         tax = results.tax_ns[mine]
@@ -300,7 +318,7 @@ def _rank_rows(found: "Attribution", part: Part) -> Iterator[dict[str, Any]]:
             "host": one.host or None,
             "gpu": one.gpu or None,
             "collectives": mine.size,
-            "share_of_collectives": mine.size / rows.size if rows.size else None,
+            "share_of_collectives": mine.size / untied if untied else None,
             "tax_us": _us(tax),
             "share_of_tax": share(tax, whole),
             "gpu_us": by_side[0] / NS_PER_US,

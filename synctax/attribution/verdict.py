@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from synctax.attribution.equation import MIN_POINTS
 from synctax.attribution.facts import Culprit, Facts, Outlier, facts, overall
 from synctax.attribution.labels import CLASS_TEXT, percent, short_name
+from synctax.attribution.summary import PASSED_ON
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
@@ -34,11 +35,9 @@ NAMED = 3
 
 _IDLE_TEXT = {
     "launch": "launch latency on rank {rank} (its kernels started late after their launch)",
-    "queue": "stream queueing on rank {rank} (its kernels were launched but the GPU was "
-    "busy)",
+    "queue": "stream queueing on rank {rank} (its kernels were launched, and their stream "
+    "was free)",
     "cross": "latency between streams on rank {rank}",
-    "other": "time on rank {rank} that is neither on its path nor launch, queueing or "
-    "cross-stream latency",
 }
 
 
@@ -89,6 +88,8 @@ def _each(told: Facts) -> str:
 def _who(ranks: Sequence[tuple[int, float]], n_ranks: int, words: str) -> str:
     """Name the ranks that hold far more than their fair share of the tax."""
     standing = _standing(ranks, n_ranks)
+    if not ranks:
+        return f"no rank alone was {words} any of it (ranks tie)"
     if not standing:
         rank, share = ranks[0]
         return f"no rank stands out (rank {rank} was {words} {percent(share)} of it)"
@@ -137,19 +138,14 @@ def _host(told: Facts) -> str:
 
 
 def _carried(told: Facts) -> str:
-    share = told.carried_share
+    share = told.late_share
     if share is None or share < NOTEWORTHY:
         return ""
-    ranks = [rank for rank, _ in _standing(told.last, told.n_ranks)]
-    who = "stragglers were"
-    if ranks:
-        named = _listed([str(rank) for rank in ranks])
-        who = f"rank {named} was" if len(ranks) == 1 else f"ranks {named} were"
     where = dict(told.classes).get("carried", 0.0)
     tail = "; no single item made them late" if where >= MOST else ""
     return (
-        f"carried: {who} late already when the windows opened ({percent(share)} of the "
-        f"tax){tail}"
+        f"carried: {percent(share)} of the tax was there when the windows opened; "
+        f"{_who(told.late, told.n_ranks, 'late already for')}{tail}"
     )
 
 
@@ -158,9 +154,21 @@ def _passed_on(told: Facts) -> str:
     if share is None or share < NOTEWORTHY:
         return ""
     by = f" ({_listed(list(told.passed_on_by[:NAMED]))})" if told.passed_on_by else ""
-    began = _who(told.origins, told.n_ranks, "the origin of")
+    began = "where that began is not known"
+    if told.origins:
+        began = _who(told.origins, told.n_ranks, "the origin of")
     return (
         f"passed on: {percent(share)} of the tax is waiting for other groups{by}; {began}"
+    )
+
+
+def _spread(told: Facts) -> str:
+    share = dict(told.classes).get(PASSED_ON, 0.0)
+    if share < NOTEWORTHY:
+        return ""
+    return (
+        f"for {percent(share)} of the tax stragglers waited in other groups' collectives, "
+        "spread over several: none explains half"
     )
 
 
@@ -188,7 +196,7 @@ def _equation(told: Facts) -> str:
     if fit.r2 != fit.r2:
         return "equation 2 cannot be checked: all taxes or all paths are equal"
     numbers = f"slope {fit.slope:.3f}, R² {fit.r2:.3f}{_placebo(told)}"
-    outliers = _outliers(told.outliers)
+    outliers = _outliers(told)
     if abs(fit.slope - 1) > HOLDS_SLOPE or fit.r2 < HOLDS_R2:
         return f"equation 2 does not hold ({numbers}){outliers}"
     if fit.placebo_r2 >= fit.r2 - PLACEBO_MARGIN:
@@ -201,16 +209,30 @@ def _placebo(told: Facts) -> str:
     return "" if placebo != placebo else f", random paths {placebo:.2f}"
 
 
-def _outliers(outliers: Sequence[Outlier]) -> str:
+def _outliers(told: Facts) -> str:
     """List the outliers, and say what explains the largest."""
-    if not outliers:
+    if not told.outliers:
         return ""
-    listed = ", ".join(f"#{one.index}" for one in outliers[:NAMED])
-    more = f" and {len(outliers) - NAMED} more" if len(outliers) > NAMED else ""
-    worst = outliers[0]
-    idle = _IDLE_TEXT[worst.why].format(rank=worst.rank)
-    what = "outlier" if len(outliers) == 1 else "outliers"
-    return f"; {what} {listed}{more}: {_time(abs(worst.residual_us))} of {idle}"
+    listed = ", ".join(_which(told, one) for one in told.outliers[:NAMED])
+    left = len(told.outliers) - NAMED
+    more = f" and {left} more" if left > 0 else ""
+    one = len(told.outliers) == 1
+    what, largest = ("outlier", "") if one else ("outliers", "the largest ")
+    return f"; {what} {listed}{more}: {largest}{_idle(told.outliers[0])}"
+
+
+def _which(told: Facts, one: Outlier) -> str:
+    """Name an outlier; where siblings have its index, with the ranks of its group."""
+    return f"#{one.index}" + (f" of ranks {one.group_ranks}" if told.n_groups > 1 else "")
+
+
+def _idle(one: Outlier) -> str:
+    if one.why in _IDLE_TEXT:
+        return f"{_time(one.idle_us)} more {_IDLE_TEXT[one.why].format(rank=one.rank)}"
+    return (
+        f"{_time(abs(one.residual_us))} off, less than half of it launch, queueing or "
+        "cross-stream latency"
+    )
 
 
 def _work(told: Facts) -> str:
@@ -229,6 +251,15 @@ def _work(told: Facts) -> str:
     return ""
 
 
+def _occurrences(told: Facts) -> str:
+    if not told.slipped:
+        return ""
+    return (
+        f"before {told.slipped} of {_count(told.told, 'collective')} names occur more "
+        "often on one rank than on another: compared by their sums"
+    )
+
+
 def _left_out(told: Facts) -> str:
     missing = told.asked - told.told
     if not missing:
@@ -243,9 +274,11 @@ _SENTENCES: tuple[Callable[[Facts], str], ...] = (
     _host,
     _carried,
     _passed_on,
+    _spread,
     _diffuse,
     _overlapped,
     _work,
+    _occurrences,
     _equation,
     _left_out,
 )
@@ -342,6 +375,7 @@ def _keys(told: Facts) -> dict[str, Any]:
                 "index": one.index,
                 "residual_us": one.residual_us,
                 "why": one.why,
+                "idle_us": one.idle_us,
                 "rank": one.rank,
             }
             for one in told.outliers

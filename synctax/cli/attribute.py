@@ -1,10 +1,11 @@
 """`synctax attribute`: who made the others wait, and why."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from synctax.attribution.attribute import Match, Method, Options, Window
 from synctax.cli.options import (
     Finite,
     manifest_option,
@@ -19,11 +20,13 @@ from synctax.errors import SynctaxError
 from synctax.report.output import Output, Render, Result
 
 if TYPE_CHECKING:
-    from synctax.attribution.attribute import Attribution, Options
+    from synctax.attribution.attribute import Attribution
     from synctax.collectives.tax import Tax
 
 MAX_DIGITS = 9
 """No index has more."""
+
+DEFAULT = Options()
 
 
 class CollectiveIndex(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
@@ -53,24 +56,24 @@ class CollectiveIndex(click.ParamType):  # type: ignore[type-arg]  # generic sin
 @ranks_option
 @click.option(
     "--window",
-    type=click.Choice(["fence", "lca"]),
-    default="fence",
+    type=click.Choice(get_args(Window)),
+    default=DEFAULT.window,
     show_default=True,
     help="Where paths begin: at the collective before that all ranks left together, or at "
     "the paper's lowest common ancestor.",
 )
 @click.option(
     "--match",
-    type=click.Choice(["counterpart", "path"]),
-    default="counterpart",
+    type=click.Choice(get_args(Match)),
+    default=DEFAULT.match,
     show_default=True,
     help="What an item is compared with: its counterpart anywhere on the fastest rank, or "
     "(the paper) by name and index on that rank's path.",
 )
 @click.option(
     "--method",
-    type=click.Choice(["path", "longest", "last-kernel"]),
-    default="path",
+    type=click.Choice(get_args(Method)),
+    default=DEFAULT.method,
     show_default=True,
     help="Blame what lies on the critical path, or only the longest or last kernel.",
 )
@@ -78,8 +81,9 @@ class CollectiveIndex(click.ParamType):  # type: ignore[type-arg]  # generic sin
     "--tolerance-us",
     type=Finite(least=0),
     metavar="US",
-    help="A path stays on its stream if that was ready this close to the last.  "
-    "[default: 3]",
+    default=DEFAULT.tolerance_us,
+    show_default=True,
+    help="A path stays on its stream if that was ready this close to the last.",
 )
 @click.option(
     "--end-tolerance-us",
@@ -107,10 +111,10 @@ def attribute(
     op: str | None,
     steps: range | None,
     ranks: frozenset[int] | None,
-    window: Literal["fence", "lca"],
-    match: Literal["counterpart", "path"],
-    method: Literal["path", "longest", "last-kernel"],
-    tolerance_us: float | None,
+    window: Window,
+    match: Match,
+    method: Method,
+    tolerance_us: float,
     end_tolerance_us: float | None,
     per_collective: bool,
     per_rank: bool,
@@ -140,12 +144,10 @@ def attribute(
         )
     if explain is not None and method != "path":
         raise click.UsageError(f"--explain tells of paths, and --method {method} of none")
-    from synctax.attribution.attribute import Options
     from synctax.attribution.attribute import attribute as attribute_tax
     from synctax.cli.progress import RoundsOfFiles
     from synctax.cli.reading import measure_again, worth_saying
     from synctax.cli.recall import recall
-    from synctax.graph.critical_path import DEFAULT_TOLERANCE_US
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 
@@ -154,7 +156,6 @@ def attribute(
     notes(sources.said, out)
     space = None if no_cache else Workspace(workspace)
     tax, unwritable = measure_again(sources, space, out, workers, group=group, op=op)
-    tolerance_us = DEFAULT_TOLERANCE_US if tolerance_us is None else tolerance_us
     options = Options(window, match, method, tolerance_us)
     with RoundsOfFiles(verbosity=out.verbosity) as rounds:
         found = attribute_tax(

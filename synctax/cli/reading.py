@@ -80,7 +80,7 @@ def measure_again(
         steps=sources.steps,
         end_tolerance_us=sources.end_tolerance_us,
     )
-    if space and not unwritable and not sources.said:
+    if space and not unwritable and not sources.recalled:
         unwritable = _remember(space, sources, job, tax)
     return tax, unwritable
 

@@ -15,13 +15,18 @@ _AGES = ((86_400, "day"), (3_600, "h"), (60, "min"))
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What to read, and what of it; `said` are lines for stderr on where this is from."""
+    """What to read, and what of it.
+
+    `recalled` tells whether that is what was measured last; `said` are then lines for
+    stderr on where it is from.
+    """
 
     traces: tuple[str, ...]
     manifest: Path | None
     ranks: frozenset[int] | None
     steps: range | None
     end_tolerance_us: float | None
+    recalled: bool = False
     said: tuple[str, ...] = ()
 
 
@@ -59,7 +64,9 @@ def recall(given: Sources, workspace: Path) -> Sources:
     ]
     manifest = None if last.manifest is None else Path(last.manifest)
     said = (_told(last, workspace, kept), *_changed(last))
-    return Sources(last.targets, manifest, ranks, steps, tolerance, said)
+    return Sources(
+        last.targets, manifest, ranks, steps, tolerance, recalled=True, said=said
+    )
 
 
 def _told(last: "LastMeasure", workspace: Path, kept: Sequence[str]) -> str:

@@ -100,7 +100,7 @@ def _ranks(rows: Sequence[dict[str, Any]]) -> "RenderableType":
         _field(rows, "share_of_tax", "share", percent),
         _field(rows, "gpu_us", "by GPU", time_us, rank=3),
         _field(rows, "cpu_us", "by CPU", time_us, rank=3),
-        _field(rows, "comm_us", "by others", time_us, rank=3),
+        _field(rows, "comm_us", "by comm", time_us, rank=3),
         _field(rows, "carried_us", "carried", time_us, rank=4),
         _field(rows, "origin_tax_us", "origin of", time_us, rank=1),
         _field(rows, "culprit", "most by", short, rank=2),

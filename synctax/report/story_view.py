@@ -61,6 +61,9 @@ def _head(story: "Story") -> list[str]:
         f"both left {story.fence} together; then {needed}{_us(fast.window_ns)}",
         _culprit(story),
     ]
+    for side, when in ((slow, "last"), (fast, "first")):
+        if side.tied:
+            text.append(f"others arrived {when} with rank {side.rank}: they are tied")
     if story.origin:
         text.append(story.origin)
     if story.carried_ns > 0:
@@ -140,7 +143,8 @@ def _small(line: Pair, limit_ns: float) -> bool:
 def _table(story: "Story", groups: Sequence[Sequence[Pair]]) -> "RenderableType":
     before = [] if story.before is None else [[Pair(story.before, None)]]
     rows = [_row(group) for group in [*before, *groups]]
-    slow, fast = f"rank {story.slow.rank} (last)", f"rank {story.fast.rank} (first)"
+    slow = f"rank {story.slow.rank} (last{_tied(story.slow)})"
+    fast = f"rank {story.fast.rank} (first{_tied(story.fast)})"
     titles = (
         *("", "at", slow, "on", "took", "then idle"),
         *("at ", fast, "took ", "then idle ", "longer", "why"),
@@ -153,6 +157,10 @@ def _table(story: "Story", groups: Sequence[Sequence[Pair]]) -> "RenderableType"
             for number, (title, rank) in enumerate(zip(titles, ranks, strict=True))
         ]
     )
+
+
+def _tied(side: "Side") -> str:
+    return ", tied" if side.tied else ""
 
 
 def _row(group: Sequence[Pair]) -> tuple[str, ...]:

@@ -19,11 +19,13 @@ ATTRIBUTE = Table(
             "str",
             "",
             "what the culprit is: `gemm`, `attention`, `norm`, `elementwise`, `reduction`, "
-            "`copy`, `other` (kernels by name), `communication` (a wait for another "
-            "group), `cpu_launch`, `cpu_op`, `python_gap` (host time that nobody logged), "
-            "`host_stall` (a host item far longer than usual); and, without a culprit, "
-            "`carried` (most of it: late already when the window opened), `diffuse` "
-            "(nothing explains half) and `none` (nobody waited)",
+            "`copy`, `other` (kernels by name), `communication` (a collective: mostly a "
+            "wait, or nothing is known of it), `transfer` (a collective, mostly no wait), "
+            "`cpu_launch` (calls of the runtime), `cpu_op`, `python_gap` (host time that "
+            "nobody logged), `host_stall` (a host item far longer than usual); and, "
+            "without a culprit, `carried` (most of it: late already when the window "
+            "opened), `passed_on` (most of it: waits for other groups, in no single one), "
+            "`diffuse` (nothing explains half) and `none` (nobody waited)",
         ),
         Column("collectives", "int", "", "collectives whose culprit is in the class"),
         Column("share_of_collectives", "float", "", "that over those of the role"),
@@ -74,10 +76,13 @@ ATTRIBUTE_COLLECTIVES = Table(
             "straggler_rank",
             "int",
             "",
-            "global rank that arrived last, whose path is told; of equals the lowest",
+            "global rank that arrived last, whose path is told; null where ranks tie",
         ),
         Column(
-            "fastest_rank", "int", "", "global rank that arrived first, it is compared with"
+            "fastest_rank",
+            "int",
+            "",
+            "global rank that arrived first, it is compared with; null where ranks tie",
         ),
         Column(
             "fence_index",
@@ -97,7 +102,7 @@ ATTRIBUTE_COLLECTIVES = Table(
             "culprit",
             "str",
             "",
-            "name of the kernel or slice, `gap before X in Y`, another group's collective "
+            "name of the kernel or slice, `gap before X in Y`, a collective such as "
             "`tp all_gather #12`, or `diffuse` where no item explains half of the tax",
         ),
         Column("culprit_class", "str", "", "as in `synctax.attribute/1`"),
@@ -141,7 +146,7 @@ ATTRIBUTE_COLLECTIVES = Table(
             "int",
             "",
             "global rank where the cause lies: where the culprit is a wait for another "
-            "group, the straggler there, and so on",
+            "group, the straggler there, and so on; null where ranks tie there",
         ),
         Column("origin_culprit", "str", "", "the culprit there"),
         Column("origin_group", "str", "", "role of the group there"),
@@ -175,7 +180,7 @@ ATTRIBUTE_COLLECTIVES = Table(
             "equal_work",
             "bool",
             "",
-            "whether both ranks launched the same kernels since the collective before",
+            "whether all ranks launched the same kernels since the collective before",
         ),
         Column(
             "status",
@@ -199,12 +204,17 @@ ATTRIBUTE_RANKS = Table(
         Column("host", "str", "", "its host"),
         Column("gpu", "str", "", "its GPU"),
         Column("collectives", "int", "", "collectives it was the straggler of"),
-        Column("share_of_collectives", "float", "", "that over those of the role"),
+        Column(
+            "share_of_collectives",
+            "float",
+            "",
+            "that over those of the role that have a straggler: ties have none",
+        ),
         Column("tax_us", "float", "us", "sum of their tax (max - min)"),
         Column("share_of_tax", "float", "", "that over the role"),
         Column("gpu_us", "float", "us", "variation of its culprits: kernels and copies"),
         Column("cpu_us", "float", "us", "variation of its culprits: host"),
-        Column("comm_us", "float", "us", "variation of its culprits: other groups"),
+        Column("comm_us", "float", "us", "variation of its culprits: collectives"),
         Column("carried_us", "float", "us", "late already when windows opened"),
         Column("propagated_us", "float", "us", "waited for other groups"),
         Column("culprit", "str", "", "the culprit with most variation in all"),

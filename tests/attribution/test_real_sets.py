@@ -1,4 +1,4 @@
-"""What really made ranks wait in recorded jobs, as it was established by hand."""
+"""Recorded jobs: which rank, side and culprit made the others wait most."""
 
 import numpy as np
 import pytest

@@ -248,6 +248,23 @@ def test_a_story_without_step_and_culprit_says_neither():
     assert "the rest" not in text
 
 
+def test_ranks_that_tie_are_not_called_the_last_or_the_first(found):
+    (slow, fast) = [event("a", 0, 100)], [event("b", 0, 40)]
+    plain = small(slow, fast)
+    assert "tied" not in view(plain)
+    late = view(replace(plain, slow=replace(plain.slow, tied=True)))
+    assert "others arrived last with rank 1: they are tied" in late
+    assert "rank 1 (last, tied)" in late
+    assert "rank 0 (first)" in late
+    early = view(replace(plain, fast=replace(plain.fast, tied=True)))
+    assert "others arrived first with rank 0: they are tied" in early
+    waits = found.tax.waits
+    none = replace(waits, straggler=np.full_like(waits.straggler, -1))
+    told = replace(found, tax=replace(found.tax, waits=none)).explain(39, group_ranks="0-3")
+    assert (told.slow.tied, told.fast.tied) == (True, False)
+    assert told.envelope()["slow"]["tied"]
+
+
 def test_events_off_both_paths_stand_in_order_of_time():
     slow = [event("a", 0, 50), event("c", 50, 50)]
     fast = [event("b", 0, 20), event("d", 20, 20)]

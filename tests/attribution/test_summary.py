@@ -96,7 +96,7 @@ def test_where_no_item_explains_half_the_culprit_is_diffuse(found):
     lone = waited[waited["culprit_side"].isna()]
     assert len(lone) > 0
     assert set(lone["culprit"]) == {"diffuse"}
-    assert set(lone["culprit_class"]) <= {"diffuse", "carried", "communication"}
+    assert set(lone["culprit_class"]) == {"diffuse", "carried", "passed_on"}
 
 
 def test_the_outlier_is_blamed_on_the_gemm_of_rank_2_and_passed_on_to_fsdp(found):
@@ -115,7 +115,7 @@ def test_the_outlier_is_blamed_on_the_gemm_of_rank_2_and_passed_on_to_fsdp(found
 def test_classes_add_up_to_the_role(found):
     frame = found.to_frame()
     assert tuple(frame) == ATTRIBUTE.names
-    assert set(frame["culprit_class"]) <= {*CLASSES, "none"}
+    assert set(frame["culprit_class"]) <= {*CLASSES, "none", "passed_on"}
     per_role = found.per_collective()
     per_role = per_role[per_role["status"] == "ok"].groupby("group")
     for group, own in frame.groupby("group"):
@@ -231,6 +231,27 @@ def test_lca_tells_the_common_ancestor_and_what_cannot_be_compared():
     assert lost["fence_index"].isna().all()
 
 
+def test_what_has_no_culprit_has_no_side(found):
+    frame = found.to_frame().set_index(["group", "culprit_class"])
+    assert frame.loc[("fsdp", "communication"), "side"] == "comm"
+    lone = ["passed_on", "carried", "diffuse", "none"]
+    of_lone = frame.loc[[("fsdp", name) for name in lone]]
+    assert of_lone["side"].isna().all()
+    assert (of_lone["variation_us"] == 0).all()
+
+
+@pytest.mark.parametrize("method", ["longest", "last-kernel"])
+def test_no_method_names_a_culprit_where_nobody_waited(method):
+    found = attributed(method=method)
+    frame = found.per_collective()
+    none = frame[(frame["status"] == "ok") & (frame["tax_max_us"] == 0)]
+    assert len(none) > 0
+    assert set(none["culprit_class"]) == {"none"}
+    assert none[["culprit", "culprit_side", "culprit_why"]].isna().all(axis=None)
+    classes = found.to_frame().set_index("culprit_class")
+    assert classes.loc["none", "side"] is None
+
+
 def test_other_methods_blame_one_kernel(found):
     longest = attributed(group="tp", method="longest").per_collective()
     assert set(longest["culprit_side"].dropna()) == {"gpu"}
@@ -262,6 +283,7 @@ def test_an_outlier_is_far_off_and_says_which_idle_time_explains_it(found):
     far = replace(found, results=replace(results, path_variation_ns=path, queue_ns=queue))
     (one,) = overall(far).outliers
     assert (one.why, one.residual_us) == ("queue", pytest.approx(400, abs=3))
+    assert one.idle_us == 390
     matches = found.tax.matches
     assert one.rank == matches.ranks[found.slow.rank[at]].rank
     path[at] += 900_000
@@ -269,9 +291,131 @@ def test_an_outlier_is_far_off_and_says_which_idle_time_explains_it(found):
     other = replace(far, results=replace(results, path_variation_ns=path, queue_ns=queue))
     (one,) = overall(other).outliers
     assert (one.why, one.rank) == ("other", matches.ranks[found.fast.rank[at]].rank)
+    assert one.idle_us == 0
     path[at] = results.path_variation_ns[at] - 90_000
     near = replace(far, results=replace(results, path_variation_ns=path))
     assert overall(near).outliers == ()
+
+
+def with_results(found: Attribution, **columns: np.ndarray) -> Attribution:
+    return replace(found, results=replace(found.results, **columns))
+
+
+def tied(found: Attribution, name: str, slots: np.ndarray) -> Attribution:
+    """The same, but in some collectives ranks tie for the first or the last."""
+    column = getattr(found.tax.waits, name).copy()
+    column[slots] = -1
+    waits = replace(found.tax.waits, **{name: column})
+    return replace(found, tax=replace(found.tax, waits=waits))
+
+
+def of_group(found: Attribution, ranks: str) -> np.ndarray:
+    """Results of the group of some ranks in which somebody waited."""
+    frame = found.tax.per_collective()
+    slots = np.flatnonzero(found.tax.shown)[(frame["group_ranks"] == ranks).to_numpy()]
+    results = found.results
+    mine = found.used & np.isin(results.slot, slots) & (results.tax_ns > 0)
+    return np.flatnonzero(mine)
+
+
+def test_lateness_is_laid_to_the_ranks_whose_it_is(found):
+    results, straggler = found.results, found.tax.waits.straggler
+    rows = of_group(found, "0-3")
+    last = straggler[results.slot[rows]]
+    most = int(np.argmax(np.bincount(last, weights=results.tax_ns[rows])))
+    late = rows[last != most]
+    carried = np.zeros(len(results), np.int64)
+    carried[late] = 5_000
+    culprit, why = results.culprit.copy(), results.why.copy()
+    culprit[late], why[late] = -1, Why.NONE
+    told = overall(
+        only(
+            with_results(found, carried_ns=carried, culprit=culprit, why=why),
+            results.slot[rows],
+        )
+    )
+    assert told.last[0][0] == most
+    assert most not in dict(told.late)
+    assert sum(dict(told.late).values()) == pytest.approx(1)
+    assert told.late_share == pytest.approx(told.carried_share)
+    for rank, own in dict(told.late).items():
+        assert own == pytest.approx((last[last != most] == rank).mean())
+
+
+def test_lateness_beside_a_culprit_within_the_window_is_not_called_carried(found):
+    results = found.results
+    inside = np.isin(results.why, (Why.SLOWER, Why.ALONE))
+    carried = np.where(inside, results.tax_ns // 3, 0)
+    told = overall(with_results(found, carried_ns=carried))
+    assert told.carried_share > 0.1
+    assert told.late_share == 0
+    assert told.late == ()
+
+
+def test_origins_are_of_what_was_passed_on_and_of_nothing_else(found):
+    results = found.results
+    fsdp = next(one for one in facts(found) if one.group == "fsdp")
+    (part,) = [part for part in parts(found) if part.role == "fsdp"]
+    comm = part.rows[results.comm_slot[part.rows] >= 0]
+    passed_ns = np.clip(results.propagated_ns, 0, results.tax_ns)
+    ranks = [one.rank for one in found.tax.matches.ranks]
+    sums = dict.fromkeys(ranks, 0)
+    for row in comm.tolist():
+        sums[ranks[results.origin_rank[row]]] += int(passed_ns[row])
+    whole = int(passed_ns[part.rows].sum())
+    assert dict(fsdp.origins) == pytest.approx(
+        {rank: own / whole for rank, own in sums.items() if own}
+    )
+    assert sum(dict(fsdp.origins).values()) <= 1
+    tp = next(one for one in facts(found) if one.group == "tp")
+    assert tp.origins == ()
+
+
+def test_ties_are_nobodys(found):
+    rows = of_group(found, "0-3")
+    slots = found.results.slot[rows]
+    half = slots[: slots.size // 2]
+    found = tied(only(found, slots), "straggler", half)
+    frame = found.per_collective()
+    none = frame["straggler_rank"].isna()
+    assert none.sum() == half.size
+    assert frame.loc[none, ["culprit", "path_variation_us"]].notna().all(axis=None)
+    assert frame.loc[none, "origin_rank"].isna().all()
+    assert frame["fastest_rank"].notna().all()
+    ranks, told = found.per_rank(), overall(found)
+    untied = frame[~none]
+    assert ranks["collectives"].sum() == len(untied)
+    assert ranks["share_of_collectives"].sum() == pytest.approx(1)
+    share = untied["tax_max_us"].sum() / frame["tax_max_us"].sum()
+    assert ranks["share_of_tax"].sum() == pytest.approx(share)
+    assert sum(dict(told.last).values()) == pytest.approx(share)
+    assert ranks["origin_collectives"].sum() == len(untied)
+    first = tied(found, "fastest", half).per_collective()
+    assert first["fastest_rank"].isna().sum() == half.size
+    every = tied(found, "straggler", slots)
+    assert "no rank alone was last" in every.verdict()["tp"][0]
+
+
+def test_communication_that_is_no_wait_for_others_is_called_collectives(found):
+    comm = found.results.comm_slot
+    assert "collective" not in dict(overall(found).classes)
+    unknown = with_results(found, comm_slot=np.full(comm.size, -1))
+    told = overall(unknown)
+    assert "communication" not in dict(told.classes)
+    share = dict(overall(found).classes)["communication"]
+    assert dict(told.classes)["collective"] == pytest.approx(share)
+    assert told.origins == ()
+
+
+def test_names_that_one_rank_has_more_often_are_counted_by_collective(found):
+    assert overall(found).slipped == 0
+    rows = of_group(found, "0-3")[:3]
+    count = found.twins.kin_count.copy()
+    for row in rows.tolist():
+        own = slice(int(found.slow.first[row]), int(found.slow.first[row + 1]))
+        count[own] += count[own] > 0
+    other = replace(found, twins=replace(found.twins, kin_count=count))
+    assert overall(other).slipped == 3
 
 
 def item(kind: NodeKind, name: int, context: int = -1) -> Items:

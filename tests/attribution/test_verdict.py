@@ -17,6 +17,7 @@ PLAIN = Facts(
     told=50,
     waited=50,
     left_out=(),
+    n_groups=1,
     n_ranks=4,
     tax_us=10_000.0,
     fit=GOOD,
@@ -29,14 +30,17 @@ PLAIN = Facts(
     overlapped_share=0.0,
     classes=(("gemm", 0.78), ("attention", 0.15), ("copy", 0.07)),
     last=((2, 0.28), (0, 0.26), (1, 0.24), (3, 0.22)),
-    origins=((2, 0.28), (0, 0.26), (1, 0.24), (3, 0.22)),
     class_of={},
+    late_share=0.0,
+    late=(),
+    origins=(),
     worst=None,
     passed_on_by=(),
     latency_us={"launch": 0.0, "queue": 0.0, "cross": 0.0},
     compared=50,
     equal_work=50,
     equal_geometry=50,
+    slipped=0,
     outliers=(),
 )
 
@@ -80,25 +84,39 @@ def test_of_a_pair_only_a_rank_with_three_quarters_stands_out():
 def test_where_everything_is_carried_no_culprit_is_named():
     text = said(
         classes=(("carried", 0.94), ("diffuse", 0.06)),
-        carried_share=0.67,
+        late_share=0.67,
         last=((3, 1.0),),
+        late=((3, 1.0),),
         cpu_share_of_tax=1.0,
         gpu_only_share=0.0,
         gpu_only_tax_us=None,
     )
     assert "no culprit can be named; rank 3 was last for 100 % of it" in text
-    assert (
-        "carried: rank 3 was late already when the windows opened (67 % of the tax)" in text
-    )
-    assert "no single item made them late" in text
+    assert "carried: 67 % of the tax was there when the windows opened; rank 3" in text
+    assert "rank 3 was late already for 100 % of it; no single item made them late" in text
     assert "host-bound: paths through the CPU hold 100 % of the tax; no path is" in text
 
 
 def test_a_little_that_is_carried_is_not_worth_a_sentence():
-    assert "carried" not in said(carried_share=0.09)
-    text = said(carried_share=0.11)
-    assert "carried: stragglers were late already when the windows opened (11 %" in text
+    even = ((0, 0.3), (1, 0.3), (2, 0.2), (3, 0.2))
+    assert "carried" not in said(late_share=0.09, late=even)
+    assert "carried" not in said(late_share=None)
+    text = said(late_share=0.11, late=even)
+    assert "carried: 11 % of the tax was there when the windows opened; no rank" in text
+    assert "no rank stands out (rank 0 was late already for 30 % of it)" in text
     assert "no single item" not in text
+
+
+def test_what_was_carried_is_laid_to_those_who_were_late_not_to_those_who_were_last():
+    last = ((2, 0.7), (0, 0.1), (1, 0.1), (3, 0.1))
+    text = said(last=last, late_share=0.2, late=((1, 0.8), (2, 0.2)))
+    assert "rank 2 was last for 70 % of it" in text
+    assert "rank 1 was late already for 80 % of it" in text
+    assert "rank 2 was late" not in text
+
+
+def test_carried_is_not_said_of_tax_that_a_culprit_within_the_window_explains():
+    assert "carried" not in said(carried_share=0.4, late_share=0.0)
 
 
 def test_host_bound_is_said_from_half_of_the_tax_on():
@@ -123,9 +141,37 @@ def test_a_wait_that_is_passed_on_names_where_it_began():
     )
     assert "passed on: 59 % of the tax is waiting for other groups (tp); rank" in text
     assert "rank 5 was the origin of 80 % of it" in text
-    unknown = said(propagated_share=0.2, origins=((1, 0.3),))
-    assert "waiting for other groups; no rank stands out" in unknown
+    even = said(propagated_share=0.2, origins=((1, 0.3),))
+    assert "waiting for other groups; no rank stands out" in even
+    unknown = said(propagated_share=0.2, origins=())
+    assert "waiting for other groups; where that began is not known" in unknown
     assert "passed on" not in said(propagated_share=0.05)
+
+
+def test_only_culprits_are_called_waits_for_other_groups():
+    nobody = said(classes=(("passed_on", 0.8), ("gemm", 0.2)), propagated_share=0.0)
+    assert "culprits are GEMM kernels (20 % of the tax);" in nobody
+    assert "for 80 % of the tax stragglers waited in other groups' collectives, spread" in (
+        nobody
+    )
+    assert "spread over several" not in said(classes=(("passed_on", 0.09), ("gemm", 0.91)))
+    proven = said(classes=(("communication", 0.8), ("collective", 0.2)))
+    assert "waits for other groups (80 % of the tax) and collectives (20 %)" in proven
+    for name, text in (("transfer", "transfers of coll"), ("cpu_launch", "runtime calls")):
+        told = said(classes=((name, 1.0),))
+        assert f"culprits are {text}" in told
+        assert "other groups" not in told
+
+
+def test_where_all_ranks_tie_nobody_was_last():
+    text = said(last=(), class_of={})
+    assert "no rank alone was last for any of it (ranks tie)" in text
+
+
+def test_names_that_occur_more_often_on_one_rank_are_counted():
+    text = said(slipped=12)
+    assert "before 12 of 50 collectives names occur more often on one rank than on" in text
+    assert "occur more often" not in said()
 
 
 def test_the_worst_culprit_is_named_short_with_its_rank_and_how_often():
@@ -168,22 +214,29 @@ def test_equation_2_needs_three_collectives_that_differ():
 @pytest.mark.parametrize(
     ("why", "text"),
     [
-        ("queue", "stream queueing on rank 2 (its kernels were launched but the GPU was"),
-        ("launch", "launch latency on rank 2"),
-        ("cross", "latency between streams on rank 2"),
-        ("other", "time on rank 2 that is neither on its path nor launch"),
+        ("queue", "4.9 ms more stream queueing on rank 2 (its kernels were launched, and"),
+        ("launch", "4.9 ms more launch latency on rank 2"),
+        ("cross", "4.9 ms more latency between streams on rank 2"),
+        ("other", "5.4 ms off, less than half of it launch, queueing or cross-stream"),
     ],
 )
-def test_outliers_are_listed_with_what_explains_the_largest(why, text):
-    far = Outlier("tp", "0-3", "all_reduce", 11, -5_400.0, why, 2)
-    assert f"; outlier #11: 5.4 ms of {text}" in said(outliers=(far,))
+def test_outliers_are_listed_with_the_idle_time_that_explains_the_largest(why, text):
+    far = Outlier("tp", "0-3", "all_reduce", 11, -5_400.0, why, 4_900.0, 2)
+    assert f"; outlier #11: {text}" in said(outliers=(far,))
+
+
+def test_outliers_of_siblings_are_named_with_the_ranks_of_their_group():
+    far = Outlier("tp", "4-7", "all_reduce", 11, 5_400.0, "queue", 4_900.0, 5)
+    text = said(outliers=(far, replace(far, group_ranks="0-3")), n_groups=2)
+    assert "; outliers #11 of ranks 4-7, #11 of ranks 0-3: the largest 4.9 ms more" in text
 
 
 def test_three_outliers_are_named_and_the_others_counted():
-    far = [Outlier("tp", "0-3", "all_reduce", n, 200.0, "queue", 0) for n in range(5)]
+    one = Outlier("tp", "0-3", "all_reduce", 0, 230.0, "queue", 200.0, 0)
+    far = [replace(one, index=number) for number in range(5)]
     text = said(outliers=tuple(far), fit=replace(GOOD, r2=0.5))
     assert "does not hold" in text
-    assert "; outliers #0, #1, #2 and 2 more: 200 µs of" in text
+    assert "; outliers #0, #1, #2 and 2 more: the largest 200 µs more stream" in text
 
 
 def test_other_work_is_told_from_other_shapes_and_from_equal_work():
@@ -203,7 +256,7 @@ def test_what_was_not_attributed_is_counted_by_reason():
 def test_without_a_wait_or_without_a_result_nobody_is_named():
     none = {"last": (), "origins": (), "classes": ()}
     shares = dict.fromkeys(
-        ("cpu_share_of_tax", "carried_share", "propagated_share", "overlapped_share")
+        ("cpu_share_of_tax", "late_share", "propagated_share", "overlapped_share")
     )
     text = said(waited=0, gpu_only_tax_us=None, **none, **shares)
     assert text.startswith("nobody waited in any of 50 collectives")

@@ -130,6 +130,13 @@ def test_traces_that_are_named_are_remembered_as_measure_does(command, traces):
     assert len(last.files) == 2
 
 
+def test_what_was_measured_last_stays_so_when_it_is_only_recalled(command, traces):
+    assert command("measure", traces, "--ranks", "0,1").exit_code == 0
+    before = Path(".synctax/last_measure.json").read_bytes()
+    assert command("attribute", "--steps", "1:").exit_code == 0
+    assert Path(".synctax/last_measure.json").read_bytes() == before
+
+
 def test_files_that_changed_since_are_told(command, traces, tmp_path):
     write(SynthJob(tp=2, fsdp=1, layers=1, steps=2), tmp_path / "t")
     assert command("measure", "t").exit_code == 0
@@ -303,6 +310,7 @@ def test_age_and_urls_are_told_as_they_are(tmp_path, when, text):
 def test_a_manifest_alone_is_told_by_its_name(tmp_path):
     space = recorded(tmp_path / "space", targets=[], manifest=str(tmp_path / "ranks.csv"))
     told = recall(Sources((), None, None, None, 7.0), space)
+    assert told.recalled
     assert told.manifest == tmp_path / "ranks.csv"
     assert told.end_tolerance_us == 7.0
     assert "ranks.csv as measured" in told.said[0]
@@ -311,6 +319,7 @@ def test_a_manifest_alone_is_told_by_its_name(tmp_path):
 def test_what_is_given_needs_no_record(tmp_path):
     given = Sources((), tmp_path / "ranks.csv", None, None, None)
     assert recall(given, tmp_path / "none") == given
+    assert not given.recalled
 
 
 def test_each_round_has_its_progress(capsys):
