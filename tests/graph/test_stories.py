@@ -522,10 +522,73 @@ def test_forward_and_backward_threads_hand_over_both_ways():
 
 def test_a_busy_thread_releases_nobody():
     story = Told(
-        cpu_op("loop", 0, 50), cpu_op("after", 90, 10),
-        cpu_op("worker", 55, 20, tid=2), cpu_op("worker on", 75, 60, tid=2),
+        cpu_op("loop", 0, 50), cpu_op("after", 90, 1),
+        cpu_op("worker", 55, 20, tid=2), cpu_op("worker on", 75, 16, tid=2),
     )  # fmt: skip
     assert story.thread(1)[1] == ("gap before after", 50, 90)
+
+
+def steps_of_main(stall_us, work_us=20):
+    """Eight steps of a main thread, which stalls once: events, where the stall begins."""
+    events, now, stall = [], 0.0, 0.0
+    for number in range(8):
+        events += [cpu_op("forward", now + 25 * i, work_us) for i in range(8)]
+        now += 200
+        if number == 4:
+            events.append(cpu_op("last", now, 1))
+            stall = now + 1
+            now = stall + stall_us
+            events.append(cpu_op("after", now, 10))
+            now += 15
+    return events, stall
+
+
+def every(period_us, took_us, until_us, begin=15.0):
+    """Work of a thread that has nothing to do with others."""
+    times = np.arange(begin, until_us, period_us)
+    return [cpu_op("aten::pin_memory", at, took_us, tid=2) for at in times.tolist()]
+
+
+@pytest.mark.parametrize("begin", range(5, 305, 50))
+@pytest.mark.parametrize(("period", "took"), [(300, 30), (300, 250), (60, 20), (2_500, 40)])
+def test_a_stall_beside_an_unrelated_thread_stays_whole(period, took, begin):
+    events, stall = steps_of_main(1_000)
+    story = Told(events, every(period, took, 2_600, begin))
+    assert ("gap before after", stall, stall + 1_000) in story.thread(1)
+
+
+def test_two_unrelated_busy_threads_hand_over_nothing():
+    events, _ = steps_of_main(300, work_us=24)
+    story = Told(events, every(7, 5, 1_900))
+    assert "thread_handover" not in story.reasons()
+
+
+@pytest.mark.parametrize(("took", "waits"), [(100, False), (900, True)])
+def test_a_thread_that_works_once_releases_only_a_gap_that_its_work_fills(took, waits):
+    """A thread that works this rarely meets no other, whether it knows of it or not."""
+    events, stall = steps_of_main(1_000)
+    parts = [cpu_op("save", stall + 20, took / 2, tid=2),
+             cpu_op("save", stall + 960 - took / 2, took / 2, tid=2)]  # fmt: skip
+    story = Told(events, parts)
+    assert (("wait in after", stall, stall + 960) in story.thread(1)) == waits
+
+
+def test_a_thread_that_stalls_while_another_waits_for_it_still_releases_that():
+    """800 µs pass in the backward pass: they are found there, not in the main thread."""
+    forward, backward = [], []
+    for begin, stall in ((0, 0), (200, 800), (1_200, 0), (1_400, 0)):
+        forward += [cpu_op("forward", begin + 10 * i, 8) for i in range(9)]
+        backward += [
+            cpu_op("backward", begin + 95 + 10 * i + stall * (i > 4), 8, tid=2)
+            for i in range(10)
+        ]
+    story = Told(forward, backward)
+    waits = [p for p in story.thread(1) if p[0] == "wait in forward"]
+    assert waits == [
+        ("wait in forward", 88, 193), ("wait in forward", 288, 1_193),
+        ("wait in forward", 1_288, 1_393),
+    ]  # fmt: skip
+    assert ("gap before backward", 343, 1_145) in story.thread(2)
 
 
 def test_a_thread_that_begins_late_with_nobody_to_start_it_has_no_gap():
