@@ -26,7 +26,7 @@ class Change:
         nobody logged; or the waits at collectives.
     factor : float or None
         Durations are multiplied by this; None: they become the median over the ranks of
-        the corresponding event. For `tax` it is 0.
+        the corresponding event, in the same profiler window. For `tax` it is 0.
     rank : int or None
         Only on this global rank.
     kernel_class : str
@@ -65,7 +65,13 @@ class Change:
         text = ",".join(filter(None, parts))
         if self.what == "tax":
             return text
-        return text + (":median" if self.factor is None else f"*{self.factor:g}")
+        return text + (":median" if self.factor is None else f"*{_factor(self.factor)}")
+
+
+def _factor(factor: float) -> str:
+    """Write a factor in six digits if that is all of it, else in as many as it has."""
+    short = f"{factor:g}"
+    return short if float(short) == factor else repr(float(factor))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synctax.attribution.changes import Change, Replace, parse_change
+from synctax.attribution.changes import MAX_FACTOR, Change, Replace, parse_change
 
 names = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=9)
-factors = st.none() | st.sampled_from([0.0, 0.5, 1.25, 100.0])
+factors = st.none() | st.floats(0, MAX_FACTOR) | st.integers(0, int(MAX_FACTOR))
 kernels = st.text("ab<>(), *:=", min_size=1, max_size=12).map(str.strip).filter(bool)
 
 
@@ -39,6 +39,7 @@ def test_a_change_is_read_back_from_its_text(change):
         ("rank=3:median", Change("gpu", rank=3)),
         ("launches:median", Change("launches")),
         ("gpu*2", Change("gpu", 2.0)),
+        ("gpu*0.333333", Change("gpu", 0.333333)),
         (" tax=0 ", Change("tax", 0.0)),
         ("kernel=f<a, b>(int*)*0.5", Change("gpu", 0.5, kernel="f<a, b>(int*)")),
         ("rank=0, cpu*0.5", Change("cpu", 0.5, rank=0)),
@@ -77,6 +78,13 @@ def test_texts_mean_what_they_say(text, change):
 def test_what_is_no_change_is_refused_in_words(text, says):
     with pytest.raises(ValueError, match=says):
         parse_change(text)
+
+
+@pytest.mark.parametrize(
+    ("factor", "text"), [(2, "gpu*2"), (0.9, "gpu*0.9"), (1 / 3, f"gpu*{1 / 3!r}")]
+)
+def test_a_factor_is_written_as_short_as_it_is(factor, text):
+    assert Change("gpu", factor).text == text
 
 
 def test_a_replacement_says_what_it_does():
