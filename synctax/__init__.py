@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution, attribute
     from synctax.attribution.attribute import Options as AttributeOptions
-    from synctax.attribution.changes import parse_change
+    from synctax.attribution.changes import Change, Replace, parse_change
     from synctax.attribution.whatif import WhatIf, whatif
     from synctax.collectives.load import Job, load
     from synctax.collectives.match import match
@@ -35,6 +35,7 @@ _HOME = {
     "AttributeOptions": "synctax.attribution.attribute",
     "Attribution": "synctax.attribution.attribute",
     "BadInputError": "synctax.errors",
+    "Change": "synctax.attribution.changes",
     "GateFailedError": "synctax.errors",
     "Graph": "synctax.graph.model",
     "Identity": "synctax.collectives.matches",
@@ -43,6 +44,7 @@ _HOME = {
     "Op": "synctax.collectives.model",
     "RankCollectives": "synctax.collectives.model",
     "RankTrace": "synctax.trace.model",
+    "Replace": "synctax.attribution.changes",
     "Status": "synctax.collectives.matches",
     "SynctaxError": "synctax.errors",
     "SynthJob": "synctax.synth",
@@ -66,6 +68,7 @@ __all__ = [
     "AttributeOptions",
     "Attribution",
     "BadInputError",
+    "Change",
     "GateFailedError",
     "Graph",
     "Identity",
@@ -74,6 +77,7 @@ __all__ = [
     "Op",
     "RankCollectives",
     "RankTrace",
+    "Replace",
     "Status",
     "SynctaxError",
     "SynthJob",

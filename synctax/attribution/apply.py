@@ -19,7 +19,6 @@ from synctax.trace.model import Note
 from synctax.trace.names import known_roles
 
 _SHOWN = 12
-_NAME_WIDTH = 60
 
 _COPY, _COMMUNICATION, _OTHER = "copy", "communication", "other"
 _FIXED = (_COPY, _COMMUNICATION, _OTHER)
@@ -194,7 +193,7 @@ def _of_name(world: World, change: Change, among: Bool) -> Bool:
             minlength=len(world.strings),
         )
         longest = [
-            short_name(world.strings[code], width=_NAME_WIDTH)
+            short_name(world.strings[code])
             for code in np.argsort(-total, kind="stable")[:3].tolist()
             if total[code]
         ]

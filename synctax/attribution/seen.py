@@ -2,20 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from synctax.arrays import ABSENT, I32, I64, U64, Bool
-from synctax.attribution.keys import NodeNames
+from synctax.attribution.keys import NO_KEY, NodeNames, combine, text_hash
 from synctax.attribution.moments import Marks, marks
 from synctax.attribution.network import RankPart, rank_part
-from synctax.attribution.rounds import OnBytes
-from synctax.collectives.load import Cache
+from synctax.attribution.walk import OnBytes, Reading, collective_nodes
 from synctax.collectives.model import RankCollectives
 from synctax.graph.build import build_graph
 from synctax.graph.model import EdgeKind, Graph, NodeKind
-from synctax.trace.kineto import read_rank
 from synctax.trace.model import EventKind, Note, RankTrace
 
 Task = tuple[RankCollectives, I64, I64]
@@ -42,9 +39,9 @@ class Seen:
 
 
 def read_and_see(
-    path: str, on_bytes: OnBytes, *, todo: Mapping[str, Task], cache: Cache | None
+    path: str, on_bytes: OnBytes, *, todo: Mapping[str, Task], reading: Reading
 ) -> Seen:
-    """Do as `see` does, in a worker.
+    """Build the graph of a rank and keep what a replay needs of it.
 
     Parameters
     ----------
@@ -53,24 +50,14 @@ def read_and_see(
     on_bytes : callable
         Called with the bytes that were read.
     todo : mapping of path to Task
-    cache : Cache or None
+    reading : Reading
+        How to get the columns.
     """
-    read = partial(read_rank, path, on_bytes=on_bytes)
-    return see(read() if cache is None else cache.read(path, read), todo[path])
-
-
-def see(trace: RankTrace, task: Task) -> Seen:
-    """Build the graph of a rank and keep what a replay needs of it.
-
-    Parameters
-    ----------
-    trace : RankTrace
-    task : Task
-    """
-    rank, rows, number = task
+    rank, rows, number = todo[path]
+    trace = reading.trace(path, on_bytes)
     graph = build_graph(trace)
     nodes = graph.nodes
-    node = participations(rank, trace, graph)
+    node = _participations(rank, trace, graph)
     there = node[rows] >= 0
     dividing = nodes.event[node[rows][there]]
     key = NodeNames.of(trace, graph).keys(dividing, number[there])
@@ -83,7 +70,7 @@ def see(trace: RankTrace, task: Task) -> Seen:
         launches=_launching(graph, trace),
         memory=(nodes.kind == NodeKind.GPU)
         & (trace.events.kind[nodes.event] != EventKind.KERNEL),
-        key=key,
+        key=_in_window(key, rank.window),
         strings=tuple(trace.strings[one] for one in used[known:].tolist()),
         node=node,
         marks=marks(trace, graph),
@@ -102,40 +89,19 @@ def _launching(graph: Graph, trace: RankTrace) -> Bool:
     return launches
 
 
-def participations(rank: RankCollectives, trace: RankTrace, graph: Graph) -> I64:
-    """Find the node of each participation of a rank.
+def _in_window(key: U64, window: str) -> U64:
+    """Tell counterparts in one profiler window from those in another.
 
-    Parameters
-    ----------
-    rank : RankCollectives
-        As extracted from the trace.
-    trace : RankTrace
-    graph : Graph
-        Of the trace.
-
-    Returns
-    -------
-    (n,) int64
-        -1 where the graph has no node that is the whole of it.
+    Collectives are counted anew in every window, and what comes before the first of them
+    is named after none.
     """
-    nodes, events = graph.nodes, trace.events
-    rows = np.flatnonzero(nodes.kind == NodeKind.COLLECTIVE)
-    event = nodes.event[rows]
-    whole = nodes.end_ns[rows] - nodes.start_ns[rows] == events.duration_ns[event]
-    rows, event = rows[whole], event[whole]
-    thread = np.append(trace.lanes.thread, ABSENT)[events.lane[event]]
-    stream = np.where(events.stream[event] >= 0, events.stream[event], thread)
-    columns = (events.start_ns[event], events.duration_ns[event], stream)
-    found = dict(
-        zip(
-            zip(*(one.tolist() for one in columns), strict=True), rows.tolist(), strict=True
-        )
-    )
-    wanted = (rank.start_ns, rank.duration_ns, rank.stream)
-    return np.array(
-        [
-            found.get(one, ABSENT)
-            for one in zip(*(column.tolist() for column in wanted), strict=True)
-        ],
-        np.int64,
-    )
+    named = combine(key, np.array([text_hash(window)], np.uint64))
+    return np.where(key == NO_KEY, NO_KEY, np.maximum(named, np.uint64(1)))
+
+
+def _participations(rank: RankCollectives, trace: RankTrace, graph: Graph) -> I64:
+    """Node of each participation of a rank, -1 where none is the whole of it."""
+    nodes = graph.nodes
+    node = collective_nodes(trace, graph, rank.start_ns, rank.duration_ns, rank.stream)
+    whole = nodes.end_ns[node] - nodes.start_ns[node] == rank.duration_ns
+    return np.where((node >= 0) & whole, node, ABSENT)

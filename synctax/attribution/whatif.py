@@ -35,12 +35,14 @@ class Outcome:
     Parameters
     ----------
     total_ns : (r,) int64
-        Of each rank: from its first event to the end of its last.
+        Of each rank, in each profiler window of several: from its first event to the end
+        of its last.
     step : (s,) int64
         Numbers of the profiler steps that were asked for; one -1 for the whole window
         where none is marked.
     step_ns : (s,) float64
-        Mean over the ranks of a step's length, on the CPU where it is marked there.
+        Length of each step, on the CPU where it is marked there: mean over the ranks and
+        profiler windows in which it is.
     tax_ns : (m,) int64
         Of each collective of the tax's matches: longest less shortest duration.
     """
@@ -52,12 +54,12 @@ class Outcome:
 
     @property
     def mean_step_us(self) -> float:
-        """Mean over steps and ranks, in µs."""
+        """Mean over the steps of `step_ns`, in µs."""
         return float(self.step_ns.mean()) / NS_PER_US
 
     @property
     def mean_total_us(self) -> float:
-        """Mean over the ranks of the length of the window, in µs."""
+        """Mean of `total_ns`: over the ranks, and the windows of each, in µs."""
         return float(self.total_ns.mean()) / NS_PER_US
 
 
@@ -95,6 +97,7 @@ class WhatIf:
     nodes : int
         Nodes of all graphs.
     notes : tuple of Note
+        Those of `tax`, then what was left out of graphs and replays.
     """
 
     tax: Tax
@@ -136,17 +139,22 @@ class WhatIf:
 
         return per_change(self)
 
-    def per_group(self) -> "pd.DataFrame":
-        """One row a change, group role and operation (`schema.WHATIF_GROUPS`)."""
-        from synctax.attribution.whatif_summary import per_group
+    def per_op(self) -> "pd.DataFrame":
+        """One row a change, group role and operation (`schema.WHATIF_OPS`)."""
+        from synctax.attribution.whatif_summary import per_op
 
-        return per_group(self)
+        return per_op(self)
 
     def per_step(self) -> "pd.DataFrame":
         """One row a change and step (`schema.WHATIF_STEPS`)."""
         from synctax.attribution.whatif_summary import per_step
 
         return per_step(self)
+
+    def excluded(self) -> tuple[Note, ...]:
+        """Collectives that do not count, by reason; then `notes`."""
+        own = (note for note in self.notes if note not in self.tax.notes)
+        return (*self.tax.excluded(), *own)
 
     def verdict(self) -> tuple[str, ...]:
         """Say in a sentence what each change would be worth."""
@@ -235,7 +243,7 @@ def explore(
     *,
     on_replay: OnReplay | None = None,
 ) -> WhatIf:
-    """Replay an assembled job, as `whatif` does.
+    """Replay a job that was read before, as `whatif` does.
 
     Parameters
     ----------
@@ -254,7 +262,7 @@ def explore(
     told(0, len(tried) + 1)
     barriers, _ = world.barriers()
     plan = schedule(network, barriers)
-    notes = list(world.notes)
+    notes = [*dict.fromkeys((*world.tax.notes, *world.notes)), *_unmarked(world)]
     if plan.separated:
         detail = "collectives in a circle of what follows what: left by each rank alone"
         notes.append(Note("replay_circular", plan.separated, detail))
@@ -317,6 +325,16 @@ def _outcome(world: World, done: Replayed) -> Outcome:
     else:
         step, length_ns = np.array([ABSENT]), np.array([total.mean()])
     return Outcome(total, step, length_ns, _tax_ns(world, done))
+
+
+def _unmarked(world: World) -> list[Note]:
+    """Say it where no step that is wanted is marked on any rank."""
+    wanted = _in(world.tax.steps, world.marks.number)
+    if wanted.any():
+        return []
+    which = "profiler step" if world.tax.steps is None else "profiler step asked for"
+    detail = f"times taken of whole windows: no {which} is marked on any rank"
+    return [Note("whatif_no_step", len(world.tax.matches.ranks), detail)]
 
 
 def _in(steps: range | None, number: I64) -> Bool:

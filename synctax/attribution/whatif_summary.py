@@ -6,7 +6,7 @@ import numpy as np
 
 from synctax.arrays import NS_PER_US
 from synctax.collectives.model import Op
-from synctax.schema import WHATIF, WHATIF_GROUPS, WHATIF_STEPS, Table
+from synctax.schema import WHATIF, WHATIF_OPS, WHATIF_STEPS, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +46,8 @@ def _change(found: "WhatIf", scenario: "Scenario") -> dict[str, Any]:
     }
 
 
-def per_group(found: "WhatIf") -> "pd.DataFrame":
-    """One row a change, group role and operation (`WHATIF_GROUPS`)."""
+def per_op(found: "WhatIf") -> "pd.DataFrame":
+    """One row a change, group role and operation (`WHATIF_OPS`)."""
     rows = []
     for scenario in found.scenarios:
         for role, op, slots in found.parts:
@@ -66,7 +66,7 @@ def per_group(found: "WhatIf") -> "pd.DataFrame":
                     **_difference("tax", before.sum(), after.sum()),
                 }
             )
-    return _frame(WHATIF_GROUPS, rows)
+    return _frame(WHATIF_OPS, rows)
 
 
 def per_step(found: "WhatIf") -> "pd.DataFrame":

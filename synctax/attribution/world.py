@@ -12,12 +12,13 @@ from synctax.attribution.moments import Marks
 from synctax.attribution.network import Network, join
 from synctax.attribution.replay import Barriers
 from synctax.attribution.rounds import OnProgress, OnRound, over_files
-from synctax.attribution.seen import Seen, Task, read_and_see, see
+from synctax.attribution.seen import Seen, Task, read_and_see
+from synctax.attribution.walk import Reading
 from synctax.collectives.load import Cache
 from synctax.collectives.matches import Matches, Status
 from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
-from synctax.trace.model import Note, RankTrace
+from synctax.trace.model import Note
 
 NS_PER_MS = 1_000_000
 
@@ -41,7 +42,8 @@ class World:
     memory : (n,) bool
         Copies and memsets on a GPU, whatever they are called.
     key : (n,) uint64
-        Equal for counterparts on different ranks (`keys.NodeNames`).
+        Equal for counterparts on different ranks, in one profiler window
+        (`keys.NodeNames`).
     strings : tuple of str
     node : (p,) int64
         Node of each participation of `tax.matches`, -1 where there is none.
@@ -121,7 +123,7 @@ def read_world(
     todo = {rank.path: task for rank, task in zip(ranks, _tasks(tax), strict=True)}
     answers = over_files(
         BUILDING,
-        partial(read_and_see, todo=todo, cache=cache),
+        partial(read_and_see, todo=todo, reading=Reading(cache, tolerance_us=0)),
         list(todo),
         workers=workers,
         on_progress=on_progress,
@@ -135,29 +137,24 @@ def read_world(
     return _world(tax, seen)
 
 
-def assemble(tax: Tax, traces: Iterable[RankTrace]) -> World:
-    """Do as `read_world` does with traces that were read already.
-
-    Parameters
-    ----------
-    tax : Tax
-        What `synctax.measure` found.
-    traces : iterable of RankTrace
-        In the order of `tax.matches.ranks`. One is held at a time.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer or more traces than ranks.
-    """
-    pairs = zip(_tasks(tax), traces, strict=True)
-    return _world(tax, [see(trace, task) for task, trace in pairs])
-
-
 def _tasks(tax: Tax) -> list[Task]:
-    dividing = _dividing(tax.matches)
-    ranks = enumerate(tax.matches.ranks)
-    return [(rank, *_of_rank(tax.matches, dividing, at)) for at, rank in ranks]
+    """Each rank, rows of it that divide its trace, and their numbers: equal over ranks.
+
+    Sibling groups of one role do the same, so they count alike.
+    """
+    matches = tax.matches
+    slot = np.repeat(np.arange(len(matches)), np.diff(matches.first))
+    role = np.array([text_hash(group.role) >> 2 for group in matches.groups], np.int64)
+    number = role[matches.group] + matches.index
+    mine = np.flatnonzero(_dividing(matches)[slot])
+    position = matches.table.rank[matches.row[mine]]
+    order = np.argsort(position, kind="stable")
+    mine, position = mine[order], position[order]
+    begin = np.searchsorted(matches.table.rank, np.arange(len(matches.ranks)))
+    rows = matches.row[mine] - begin[position]
+    parts = np.searchsorted(position, np.arange(1, len(matches.ranks)))
+    pieces = np.split(rows, parts), np.split(number[slot[mine]], parts)
+    return list(zip(matches.ranks, *pieces, strict=True))
 
 
 def _world(tax: Tax, seen: Sequence[Seen]) -> World:
@@ -202,19 +199,6 @@ def _dividing(matches: Matches) -> Bool:
     complete = np.diff(matches.first) == members[matches.group]
     result: Bool = complete & (matches.own_status != Status.UNMATCHED)
     return result
-
-
-def _of_rank(matches: Matches, dividing: Bool, position: int) -> tuple[I64, I64]:
-    """Rows of a rank that divide its trace, and their numbers: equal over all ranks.
-
-    Sibling groups of one role do the same, so they count alike.
-    """
-    slot = np.repeat(np.arange(len(matches)), np.diff(matches.first))
-    mine = np.flatnonzero((matches.table.rank[matches.row] == position) & dividing[slot])
-    begin = int(np.searchsorted(matches.table.rank, position))
-    role = [text_hash(group.role) >> 2 for group in matches.groups]
-    number = np.array(role, np.int64)[matches.group[slot[mine]]]
-    return matches.row[mine] - begin, number + matches.index[slot[mine]]
 
 
 def _joint(matches: Matches, node: I64) -> tuple[Bool, list[Note]]:

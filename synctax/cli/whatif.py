@@ -64,7 +64,7 @@ class ChangeType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
     metavar="US",
     help="How far the ends of one collective may lie apart.  [default: as for measure]",
 )
-@click.option("--per-group", is_flag=True, help="The tax by group role and operation.")
+@click.option("--per-op", is_flag=True, help="The tax by group role and operation.")
 @click.option("--per-step", is_flag=True, help="A row for every profiler step.")
 @manifest_option
 @workers_option
@@ -76,7 +76,7 @@ def whatif(
     steps: range | None,
     ranks: frozenset[int] | None,
     end_tolerance_us: float | None,
-    per_group: bool,
+    per_op: bool,
     per_step: bool,
     manifest: Path | None,
     workers: int | None,
@@ -106,8 +106,8 @@ def whatif(
       synctax whatif traces/ --change class=gemm:median
       synctax whatif --change cpu:median --change tax=0
     """
-    if per_group and per_step:
-        raise click.UsageError("--per-group and --per-step exclude each other")
+    if per_op and per_step:
+        raise click.UsageError("--per-op and --per-step exclude each other")
     from synctax.attribution.whatif import whatif as replay_job
     from synctax.cli.progress import RoundsOfFiles
     from synctax.cli.reading import measure_again, worth_saying
@@ -131,7 +131,7 @@ def whatif(
             on_round=rounds.on_round,
             on_replay=rounds.on_replay,
         )
-    table = "groups" if per_group else "steps" if per_step else ""
+    table = "ops" if per_op else "steps" if per_step else ""
     result = _result(found, _parameters(sources, found), table)
     said = worth_saying(result.excluded, out.verbosity)
     notes([*([unwritable] if unwritable else []), *said], out)
@@ -152,16 +152,16 @@ def _parameters(sources: Sources, found: "WhatIf") -> dict[str, Any]:
 
 def _result(found: "WhatIf", asked: dict[str, Any], table: str) -> Result:
     from synctax.arrays import NS_PER_US
-    from synctax.schema import WHATIF, WHATIF_GROUPS, WHATIF_STEPS
+    from synctax.schema import WHATIF, WHATIF_OPS, WHATIF_STEPS
 
     extra = {
         "verdict": found.verdict(),
         "replay_error_us": found.error_ns / NS_PER_US,
         "nodes": found.nodes,
     }
-    left_out = (*found.notes, *found.tax.excluded())
-    if table == "groups":
-        return Result(WHATIF_GROUPS, found.per_group(), asked, left_out, extra)
+    left_out = found.excluded()
+    if table == "ops":
+        return Result(WHATIF_OPS, found.per_op(), asked, left_out, extra)
     if table == "steps":
         return Result(WHATIF_STEPS, found.per_step(), asked, left_out, extra)
     return Result(WHATIF, found.to_frame(), asked, left_out, extra)

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from synctax.arrays import NS_PER_US
+from synctax.attribution.whatif_verdict import NOTHING
 from synctax.report import tables
 from synctax.report.tables import Field, number, percent, time_us
 from synctax.report.text_plots import can_show_blocks
-from synctax.schema import WHATIF_GROUPS, WHATIF_STEPS
+from synctax.schema import WHATIF_OPS, WHATIF_STEPS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,9 +21,6 @@ BAR_WIDTH = 20
 
 RECORDED = "as recorded"
 
-NOTHING = 0.0005
-"""A smaller share is written as none."""
-
 
 def parts(found: "WhatIf", result: "Result") -> "list[RenderableType]":
     """Lay out a sentence a change, the table, and how exact the replay is.
@@ -31,11 +29,11 @@ def parts(found: "WhatIf", result: "Result") -> "list[RenderableType]":
     ----------
     found : WhatIf
     result : Result
-        Of `found`: by change, by group or by step.
+        Of `found`: by change, by operation or by step.
     """
     records = result.frame.astype(object).to_dict("records")
     rows = [{str(name): value for name, value in row.items()} for row in records]
-    layout = {WHATIF_GROUPS: _groups, WHATIF_STEPS: _steps}.get(result.table, _changes)
+    layout = {WHATIF_OPS: _ops, WHATIF_STEPS: _steps}.get(result.table, _changes)
     shown: list[RenderableType] = [*found.verdict(), ""]
     return [*shown, layout(rows), "", _error(found)]
 
@@ -75,7 +73,7 @@ def _changes(rows: Sequence[dict[str, Any]]) -> "RenderableType":
     )
 
 
-def _groups(rows: Sequence[dict[str, Any]]) -> "RenderableType":
+def _ops(rows: Sequence[dict[str, Any]]) -> "RenderableType":
     return tables.table(
         [
             Field("change", [row["change"] for row in rows], right=False),

@@ -13,7 +13,7 @@ from synctax.schema.attribute import (
 from synctax.schema.inspect import INSPECT_FILES, INSPECT_GROUPS
 from synctax.schema.measure import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 from synctax.schema.table import Column, DType, Table
-from synctax.schema.whatif import WHATIF, WHATIF_GROUPS, WHATIF_STEPS
+from synctax.schema.whatif import WHATIF, WHATIF_OPS, WHATIF_STEPS
 
 __all__ = [
     "ATTRIBUTE",
@@ -26,7 +26,7 @@ __all__ = [
     "MEASURE_COLLECTIVES",
     "MEASURE_RANKS",
     "WHATIF",
-    "WHATIF_GROUPS",
+    "WHATIF_OPS",
     "WHATIF_STEPS",
     "Column",
     "DType",

@@ -28,14 +28,21 @@ WHATIF = Table(
             "profiler steps that were asked for; null where none is marked: then step "
             "times are those of the whole window",
         ),
-        Column("step_us", "float", "us", "mean step time over steps and ranks, recorded"),
+        Column(
+            "step_us",
+            "float",
+            "us",
+            "step time, recorded: mean over the ranks (of several profiler windows: over "
+            "each rank's each), then over the steps",
+        ),
         *_STEP_TIMES,
         Column(
             "total_us",
             "float",
             "us",
             "from the first event to the end of the last, whatever steps were asked for; "
-            "mean over the ranks, recorded",
+            "mean over the ranks (of several profiler windows: over each rank's each), "
+            "recorded",
         ),
         Column("total_replayed_us", "float", "us", "the same, replayed without a change"),
         Column("total_changed_us", "float", "us", "the same, with the change"),
@@ -60,8 +67,8 @@ WHATIF = Table(
     ),
 )
 
-WHATIF_GROUPS = Table(
-    "synctax.whatif-groups/1",
+WHATIF_OPS = Table(
+    "synctax.whatif-ops/1",
     "What the tax would be: one row per change, group role and operation.",
     (
         _CHANGE,
@@ -83,7 +90,13 @@ WHATIF_STEPS = Table(
     (
         _CHANGE,
         Column("step", "int", "", "number of the profiler step; null: the whole window"),
-        Column("step_us", "float", "us", "mean over the ranks, recorded"),
+        Column(
+            "step_us",
+            "float",
+            "us",
+            "recorded: mean over the ranks (of several profiler windows: over each rank's "
+            "each)",
+        ),
         *_STEP_TIMES,
     ),
 )

@@ -10,12 +10,11 @@ import synctax
 from synctax.attribution.changes import Change, Replace, parse_change
 from synctax.attribution.whatif import ALL_TOGETHER, explore
 from synctax.attribution.whatif_verdict import condition
-from synctax.attribution.world import assemble, read_world
+from synctax.attribution.world import read_world
 from synctax.errors import SynctaxError
 from synctax.graph.model import NodeKind
-from synctax.schema import WHATIF, WHATIF_GROUPS, WHATIF_STEPS
+from synctax.schema import WHATIF, WHATIF_OPS, WHATIF_STEPS
 from synctax.synth import Delay, SynthJob, write
-from synctax.trace.kineto import read_rank
 from synctax.workspace import Workspace
 
 JOB = SynthJob(tp=2, fsdp=2, layers=2, steps=3)
@@ -27,9 +26,9 @@ REAL = {
 """Recorded jobs, and which of their ranks are read."""
 
 
-def read(path):
-    tax = synctax.measure(synctax.load([path], workers=1))
-    return tax, [read_rank(rank.path) for rank in tax.matches.ranks]
+def read(path, *, steps=None, cache=None):
+    tax = synctax.measure(synctax.load([path], workers=1), steps=steps)
+    return read_world(tax, workers=1, cache=cache)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +40,7 @@ def made(tmp_path_factory):
         if repr(job) not in known:
             folder = tmp_path_factory.mktemp("job")
             write(job, folder)
-            known[repr(job)] = assemble(*read(folder))
+            known[repr(job)] = read(folder)
         return known[repr(job)]
 
     return made
@@ -85,7 +84,7 @@ def lengthened(with_delay, without):
 PLACES = [*((side, "") for side in ("gpu", "op", "gap", "call")), ("gap", "tp:5")]
 TOLD = {"sync_records": "full"}
 AT_ONCE = {"run_ahead_steps": 0, "jitter": 0.1}
-"""The host is told what it waits for; or it waits for the GPU at the end of each step."""
+"""The trace tells what calls wait for; or not, and the host waits at each step's end."""
 
 
 def without_its_delay(made, job, delay):
@@ -108,9 +107,10 @@ def test_without_its_delay_a_job_takes_as_long_as_one_that_never_had_it(
     assert told.mean_total_us == pytest.approx(good.mean_total_us, rel=0.001)
     assert_array_equal(told.step, [0, 1, 2])
     np.testing.assert_allclose(told.step_ns, good.step_ns, rtol=0.001)
-    # prefetches: what a late launch hid of their other dependencies is guessed
+    # untold, what a late launch hid of the other dependencies of a prefetch is guessed
+    guessed = options is AT_ONCE and side != "gpu"
     told, late, good = (one.tax_ns.sum() for one in (told, late, good))
-    assert abs(told - good) < (0.02 if side == "gpu" else 0.3) * abs(late - good)
+    assert abs(told - good) < (0.1 if guessed else 0.002) * abs(late - good)
 
 
 @pytest.mark.parametrize("side", ["gpu", "op"])
@@ -249,7 +249,7 @@ def test_a_faster_transfer_shortens_collectives_of_all_their_ranks(made):
 def test_only_one_groups_ranks_stop_waiting(made):
     world = made(JOB)
     found = explore(world, [parse_change("group=tp,tax=0"), parse_change("tax=0")])
-    groups = found.per_group()
+    groups = found.per_op()
     tp_only = groups[groups["change"] == "group=tp,tax=0"].set_index("group")
     assert (tp_only.loc[["tp"], "tax_changed_us_sum"] == 0).all()
     assert (tp_only.loc[["fsdp"], "tax_changed_us_sum"] > 0).any()
@@ -275,8 +275,8 @@ def test_launching_calls_and_gaps_are_part_of_the_host(made):
 
 def test_tables_have_their_columns_and_agree_with_each_other(made):
     found = explore(made(JOB), [parse_change("rank=2*0.5"), parse_change("tax=0")])
-    frames = found.to_frame(), found.per_group(), found.per_step()
-    for frame, table in zip(frames, (WHATIF, WHATIF_GROUPS, WHATIF_STEPS), strict=True):
+    frames = found.to_frame(), found.per_op(), found.per_step()
+    for frame, table in zip(frames, (WHATIF, WHATIF_OPS, WHATIF_STEPS), strict=True):
         assert tuple(frame) == table.names
     changes, groups, steps = frames
     assert len(changes) == 3
@@ -293,16 +293,64 @@ def test_traces_without_steps_are_one_window(tmp_path):
     write(replace(JOB, steps=1), tmp_path)
     for path in tmp_path.rglob("*.json"):
         path.write_text(path.read_text().replace("ProfilerStep#", "some range "))
-    found = explore(assemble(*read(tmp_path)), [Change("gpu", 0.5)])
+    found = explore(read(tmp_path), [Change("gpu", 0.5)])
     assert found.recorded.step.tolist() == [-1]
     assert found.recorded.step_ns[0] == found.recorded.total_ns.mean()
     assert found.to_frame()["steps"].isna().all()
     assert found.per_step()["step"].isna().all()
+    (note,) = (note for note in found.notes if note.reason == "whatif_no_step")
+    assert note.detail.endswith("no profiler step is marked on any rank")
+
+
+def test_steps_that_are_not_marked_are_told_to_be_the_whole_window(made):
+    world = made(JOB)
+    some, none = (
+        replace(world, tax=replace(world.tax, steps=steps))
+        for steps in (range(1, 2), range(70, 71))
+    )
+    found, left = explore(some, []), explore(none, [])
+    assert found.recorded.step.tolist() == [1]
+    assert "whatif_no_step" not in {note.reason for note in found.notes}
+    assert left.recorded.step_ns[0] == left.recorded.total_ns.mean()
+    (note,) = (note for note in left.notes if note.reason == "whatif_no_step")
+    assert note.count == len(world.tax.matches.ranks)
+    assert "no profiler step asked for" in note.detail
+
+
+def test_of_several_profiler_windows_each_has_its_own_medians(tmp_path):
+    job = replace(JOB, steps=2, jitter=0.1)
+    later = dict.fromkeys(range(4), 1e6)
+    other = replace(job, first_step=2, seed=1, rank_clock_offset_us=later)
+    write(job, tmp_path / "both" / "iteration_1")
+    write(other, tmp_path / "both" / "iteration_2")
+    changes = [Change("gpu"), Change("cpu")]
+    both = explore(read(tmp_path / "both"), changes)
+    apart = [
+        explore(read(tmp_path / "both" / f"iteration_{window}"), changes)
+        for window in (1, 2)
+    ]
+    assert len({rank.window for rank in both.tax.matches.ranks}) == 2
+    for number, told in enumerate(both.scenarios):
+        own = [one.scenarios[number] for one in apart]
+        assert told.nodes == sum(one.nodes for one in own)
+        for name in ("total_ns", "step", "step_ns"):
+            alone = [getattr(one.outcome, name) for one in own]
+            assert_array_equal(getattr(told.outcome, name), np.concatenate(alone))
+
+
+def test_what_measuring_left_out_is_told_once_and_first(made, tmp_path):
+    write(replace(JOB, broadcast=True, lost_tail={3: 2}), tmp_path)
+    world = read(tmp_path)
+    found, left_out = explore(world, []), world.tax.excluded()
+    assert found.notes[: len(world.tax.notes)] == world.tax.notes
+    assert found.excluded()[: len(left_out)] == left_out
+    assert len(set(found.excluded())) == len(found.excluded())
+    assert set(found.notes) <= set(found.excluded())
 
 
 def test_what_no_barrier_can_be_is_counted(tmp_path):
     write(replace(JOB, broadcast=True, lost_tail={3: 2}), tmp_path)
-    found = explore(assemble(*read(tmp_path)), [Change("gaps", 0.0)])
+    found = explore(read(tmp_path), [Change("gaps", 0.0)])
     assert {"replay_invalid", "replay_partial"} <= {note.reason for note in found.notes}
     assert found.error_ns == 0
 
@@ -350,27 +398,25 @@ def test_a_replacement_may_make_a_node_longer(made):
 def test_a_lone_group_without_a_name_answers_to_any(tmp_path):
     bare = {"metadata": "none", "distributed_info": False}
     write(SynthJob(tp=2, fsdp=1, layers=1, **bare), tmp_path)
-    found = explore(assemble(*read(tmp_path)), [parse_change("group=tp,tax=0")])
+    found = explore(read(tmp_path), [parse_change("group=tp,tax=0")])
     assert not found.scenarios[0].outcome.tax_ns[found.counted].any()
-
-
-def test_traces_and_ranks_must_be_as_many(tmp_path):
-    write(SynthJob(tp=2, fsdp=1, layers=1, steps=1), tmp_path)
-    tax, traces = read(tmp_path)
-    with pytest.raises(ValueError, match="zip"):
-        assemble(tax, traces[:1])
 
 
 def test_a_collective_that_is_not_in_the_graph_keeps_its_durations(made, tmp_path):
     write(SynthJob(tp=2, fsdp=1, layers=1, steps=1), tmp_path)
-    tax, (first, other) = read(tmp_path)
-    row = int(tax.matches.row[-1] - np.searchsorted(tax.matches.table.rank, 1))
-    changed = other.events.duration_ns.copy()
-    rank = tax.matches.ranks[1]
-    changed[other.events.start_ns == rank.start_ns[row]] += 1
-    altered = replace(other, events=replace(other.events, duration_ns=changed))
-    world = assemble(tax, [first, altered])
-    assert world.joint.sum() == len(tax.matches) - 1
+    last_ns = int(read(tmp_path).tax.matches.ranks[1].start_ns[-1])
+
+    class Altered:
+        """A nanosecond more of rank 1's last collective than was measured."""
+
+        def read(self, path, read):
+            trace = read()
+            duration_ns = trace.events.duration_ns.copy()
+            duration_ns[trace.events.start_ns == last_ns] += 1
+            return replace(trace, events=replace(trace.events, duration_ns=duration_ns))
+
+    world = read(tmp_path, cache=Altered())
+    assert world.joint.sum() == len(world.tax.matches) - 1
     assert "replay_no_node" in {note.reason for note in world.notes}
 
 
@@ -390,8 +436,7 @@ def test_collectives_in_a_circle_are_counted(made):
 
 def test_a_step_that_ends_after_its_last_node_keeps_its_distance_to_it(tmp_path):
     write(SynthJob(tp=2, fsdp=1, layers=1, steps=2, run_ahead_steps=0), tmp_path)
-    tax, traces = read(tmp_path)
-    world = assemble(tax, traces)
+    world = read(tmp_path)
     late = replace(world.marks, end_ns=world.marks.end_ns + 10**9)
     last = np.flatnonzero(late.number == 1)
     found = explore(replace(world, marks=late), [Change("cpu", 0.0)])

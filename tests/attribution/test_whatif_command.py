@@ -11,7 +11,7 @@ from synctax.attribution.whatif import explore
 from synctax.cli.progress import RoundsOfFiles
 from synctax.report import tables, whatif_view
 from synctax.report.output import Result
-from synctax.schema import WHATIF, WHATIF_GROUPS, WHATIF_STEPS
+from synctax.schema import WHATIF, WHATIF_OPS, WHATIF_STEPS
 from synctax.synth import Delay, SynthJob, write
 from synctax.workspace import Workspace
 from tests.conftest import ROOT, assert_in_words
@@ -82,7 +82,7 @@ def test_the_view_is_golden(ask, golden):
     ("options", "table", "count"),
     [
         ([], WHATIF, 3),
-        (["--per-group"], WHATIF_GROUPS, 6),
+        (["--per-op"], WHATIF_OPS, 6),
         (["--per-step"], WHATIF_STEPS, 9),
     ],
 )
@@ -103,7 +103,7 @@ def test_every_table_goes_to_people_and_programs(ask, traces, options, table, co
 
 
 @pytest.mark.parametrize("columns", ["80", "200"])
-@pytest.mark.parametrize("options", [[], ["--per-group"], ["--per-step"]])
+@pytest.mark.parametrize("options", [[], ["--per-op"], ["--per-step"]])
 def test_on_narrow_and_wide_terminals_the_outcome_stays(
     ask, traces, monkeypatch, columns, options
 ):
@@ -193,7 +193,7 @@ def test_the_number_of_workers_changes_nothing(run, traces):
         (["--change", "tax=1"], "only ask what if there were none"),
         (["--change", "class=gemm*-1"], "the factor must lie from 0 to"),
         ([], "Missing option '--change'"),
-        (["--change", "tax=0", "--per-group", "--per-step"], "exclude each other"),
+        (["--change", "tax=0", "--per-op", "--per-step"], "exclude each other"),
         (["--change", "tax=0", "--steps", "3:1"], "holds no step"),
     ],
 )
