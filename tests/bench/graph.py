@@ -80,8 +80,8 @@ def memory_mb(work: Callable[[], object]) -> tuple[float, float]:
     return left / 1e6, peak / 1e6
 
 
-def of_networkx(graph: Graph) -> tuple[float, float]:
-    """Time networkx: the same edges into a `DiGraph`, and its longest path."""
+def of_networkx(graph: Graph) -> tuple[float, float, float]:
+    """Measure networkx: the same edges into a `DiGraph`, its longest path, and its MB."""
     parent, child = graph.parent.tolist(), graph.child.tolist()
     took = (graph.nodes.start_ns[graph.child] - graph.nodes.start_ns[graph.parent]).tolist()
     made_: list[nx.DiGraph] = []
@@ -91,7 +91,10 @@ def of_networkx(graph: Graph) -> tuple[float, float]:
         edges = zip(parent, child, took, strict=True)
         made_[-1].add_weighted_edges_from(edges)
 
-    return least_s(build, 1), least_s(lambda: nx.dag_longest_path(made_[-1]), 1)
+    build_s = least_s(build, 1)
+    path_s = least_s(lambda: nx.dag_longest_path(made_[-1]), 1)
+    left, _ = memory_mb(build)
+    return build_s, path_s, left
 
 
 def report(trace: RankTrace, rounds: int) -> list[str]:
@@ -112,12 +115,13 @@ def report(trace: RankTrace, rounds: int) -> list[str]:
         paths_s = min(paths_s, least_s(walk, 1))
     all_s = build_s + decide_s + paths_s
     left, peak = memory_mb(lambda: build_graph(trace))
-    build_nx_s, path_nx_s = of_networkx(graph)
+    build_nx_s, path_nx_s, left_nx = of_networkx(graph)
     items = critical_paths(graph, target, begin).node.size
     size = (
         f"{events:,} events; {len(graph):,} nodes, {graph.parent.size:,} edges; "
         f"{target.size:,} paths with {items:,} items; graph {left / events * 1e6:.0f} "
-        f"bytes an event, at most {peak / events * 1e6:.0f} while it is built\n"
+        f"bytes an event, at most {peak / events * 1e6:.0f} while it is built; networkx's "
+        f"{left_nx / events * 1e6:.0f}\n"
     )
     lines = [
         size,
