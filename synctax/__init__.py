@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution, attribute
-    from synctax.attribution.attribute import Options as AttributeOptions
     from synctax.attribution.changes import Change, Replace, parse_change
+    from synctax.attribution.options import Options as AttributeOptions
     from synctax.attribution.whatif import WhatIf, whatif
     from synctax.collectives.load import Job, load
     from synctax.collectives.match import match
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "AttributeOptions": "synctax.attribution.attribute",
+    "AttributeOptions": "synctax.attribution.options",
     "Attribution": "synctax.attribution.attribute",
     "BadInputError": "synctax.errors",
     "Change": "synctax.attribution.changes",

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synctax.arrays import F64, I64, NS_PER_US, Bool
 from synctax.attribution import align, judge
 from synctax.attribution.equation import Fit, fit
+from synctax.attribution.options import Options
 from synctax.attribution.pool import PathSet
 from synctax.attribution.results import Known, Results
 from synctax.attribution.rounds import OnProgress, OnRound, Rounds
@@ -18,27 +19,12 @@ from synctax.attribution.windows import Wanted, Windows, begins_ns, sampled_slot
 from synctax.collectives.load import Cache
 from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
-from synctax.graph.critical_path import DEFAULT_TOLERANCE_US
 from synctax.trace.model import Note
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from synctax.attribution.story_model import Story
-
-Window = Literal["fence", "lca"]
-Match = Literal["counterpart", "path"]
-Method = Literal["path", "longest", "last-kernel"]
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How attribution was asked for; see `attribute`."""
-
-    window: Window = "fence"
-    match: Match = "counterpart"
-    method: Method = "path"
-    tolerance_us: float = DEFAULT_TOLERANCE_US
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -1,13 +1,13 @@
 """From the paths of the slowest and fastest ranks to a verdict on each collective."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synctax.arrays import ABSENT, I8, I32, I64, NS_PER_US, Bool
 from synctax.attribution import carried, culprits
 from synctax.attribution.model import Items
+from synctax.attribution.options import Options
 from synctax.attribution.origins import origins
 from synctax.attribution.pool import PathSet
 from synctax.attribution.results import Known, Results, Why
@@ -23,9 +23,6 @@ from synctax.attribution.variation import (
 from synctax.collectives.tax import Tax
 from synctax.graph.model import EdgeKind
 from synctax.trace.model import Note
-
-if TYPE_CHECKING:
-    from synctax.attribution.attribute import Options
 
 LEAST_SHARE = 0.5
 """An item that explains less than this share of the tax is no culprit."""
@@ -49,7 +46,7 @@ class Judged:
 
 
 def judge(
-    tax: Tax, rounds: Rounds, paths: tuple[PathSet, PathSet], options: "Options"
+    tax: Tax, rounds: Rounds, paths: tuple[PathSet, PathSet], options: Options
 ) -> Judged:
     """Compare slow and fast paths and find the culprits.
 

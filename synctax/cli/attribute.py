@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from synctax.attribution.attribute import Match, Method, Options, Window
+from synctax.attribution.options import Match, Method, Options, Window
 from synctax.cli.options import (
     Finite,
     manifest_option,

@@ -6,13 +6,14 @@ from functools import cache
 from pathlib import Path
 
 import synctax
-from synctax.attribution.attribute import Attribution, Options, attribute
+from synctax.attribution.attribute import Attribution
 from synctax.attribution.culprits import CLASSES, SIDES
 from synctax.attribution.labels import culprit_items, culprit_text
 from synctax.attribution.results import Known
 from synctax.graph.model import NodeKind
 from synctax.synth import Delay, InjectedTruth, SynthJob, Truth, truth, write
 from synctax.synth.program import Program, build
+from tests.attribution.examples import attributed, measured
 
 SIDES_DRAWN = ("gpu", "gpu", "op", "gap", "call")
 LEAST_SIGMA = 5
@@ -84,7 +85,7 @@ def _path_sigma_us(jitter: float) -> float:
 def written(job: SynthJob, directory: Path) -> synctax.Tax:
     """Write a job's traces and measure them."""
     write(job, directory)
-    return synctax.measure(synctax.load([str(directory)]))
+    return measured(directory)
 
 
 def judge(case: Case, found: Attribution, known: Truth) -> Verdict:
@@ -166,7 +167,7 @@ def _is_it(found: Attribution, injected: InjectedTruth, number: int) -> bool:
     return items.kind[row] == NodeKind.SLICE and "Launch" not in name
 
 
-def run(case: Case, directory: Path, options: Options | None = None) -> Verdict:
+def run(case: Case, directory: Path, options: dict[str, str] | None = None) -> Verdict:
     """Write, measure, attribute and judge a case."""
-    tax = written(case.job, directory)
-    return judge(case, attribute(tax, options=options), truth(case.job))
+    written(case.job, directory)
+    return judge(case, attributed(directory, **(options or {})), truth(case.job))

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synctax.attribution.attribute import Options, attribute
 from synctax.attribution.labels import culprit_text
 from synctax.attribution.results import Known
 from synctax.synth import Delay, SynthJob, truth
+from tests.attribution.examples import attributed
 from tests.attribution.injected import draw, judge, run, written
 
 QUIET = SynthJob(
@@ -29,8 +29,9 @@ def test_a_delay_that_shows_is_blamed_on_its_rank_and_cause(seed, tmp_path):
     assert verdict.what in ("ok", "hidden"), verdict.detail
 
 
-def attributed(job, directory):
-    return attribute(written(job, directory))
+def found_in(job, directory):
+    written(job, directory)
+    return attributed(directory)
 
 
 def numbers(found, group):
@@ -45,8 +46,8 @@ def test_a_host_delay_within_its_lead_changes_nothing(tmp_path):
     late = replace(QUIET, delays=(delay,))
     slack_us = truth(late).injected[0].slack_us
     assert slack_us > 150, "the host runs ahead by more"
-    calm = attributed(QUIET, tmp_path / "calm")
-    same = attributed(late, tmp_path / "late")
+    calm = found_in(QUIET, tmp_path / "calm")
+    same = found_in(late, tmp_path / "late")
     np.testing.assert_array_equal(same.results.tax_ns, calm.results.tax_ns)
     np.testing.assert_array_equal(
         same.results.path_variation_ns, calm.results.path_variation_ns
@@ -57,8 +58,8 @@ def test_a_longer_host_delay_raises_the_tax_by_what_exceeds_the_lead(tmp_path):
     delay = Delay(2, 2, 30, 9_000.0, "gap")
     late = replace(QUIET, delays=(delay,))
     injected = truth(late).injected[0]
-    calm = attributed(QUIET, tmp_path / "calm")
-    found = attributed(late, tmp_path / "late")
+    calm = found_in(QUIET, tmp_path / "calm")
+    found = found_in(late, tmp_path / "late")
     matches = found.tax.matches
     (number,) = (
         n
@@ -77,7 +78,7 @@ def test_a_longer_host_delay_raises_the_tax_by_what_exceeds_the_lead(tmp_path):
 def test_who_waited_for_another_group_is_not_the_origin(tmp_path):
     """Rank 2 is late in tp; its tp group waits, and so is late for fsdp."""
     late = replace(QUIET, delays=(Delay(2, 1, 24, 5_000.0, "gpu"),))
-    found = attributed(late, tmp_path)
+    found = found_in(late, tmp_path)
     results, matches = found.results, found.tax.matches
     hit = [
         n
@@ -102,7 +103,7 @@ def test_both_ways_to_find_counterparts_find_a_slow_kernel(tmp_path, match):
         job=replace(QUIET, delays=(Delay(1, 1, 20, 3_000.0),)),
         delay=Delay(1, 1, 20, 3_000.0),
     )
-    verdict = run(case, tmp_path, Options(match=match))
+    verdict = run(case, tmp_path, {"match": match})
     assert verdict.what == "ok", verdict.detail
 
 
@@ -110,10 +111,10 @@ def test_the_longest_kernel_is_not_the_late_one(tmp_path):
     """What a profiler's list of long kernels suggests is innocent here."""
     delay = Delay(1, 1, 2, 70.0)
     job = replace(QUIET, delays=(delay,))
-    tax = written(job, tmp_path)
+    written(job, tmp_path)
     known = truth(job)
     case = replace(draw(1), job=job, delay=delay)
-    right = judge(case, attribute(tax), known)
-    wrong = judge(case, attribute(tax, options=Options(method="longest")), known)
+    right = judge(case, attributed(tmp_path), known)
+    wrong = judge(case, attributed(tmp_path, method="longest"), known)
     assert right.what == "ok", right.detail
     assert "culprit" in wrong.what

@@ -3,27 +3,17 @@
 import numpy as np
 import pytest
 
-import synctax
-from synctax.attribution.attribute import Options, attribute
 from synctax.attribution.culprits import CLASSES, SIDES
 from synctax.attribution.labels import culprit_text
 from synctax.attribution.results import Known, Why
+from tests.attribution import examples
 
 SETS = ("megatron-tp8-a100", "ddp4-mi300", "dlrm8-v100", "torchrec4-sleep-rank2")
 
 
 @pytest.fixture(scope="module")
 def attributed(shared_traces):
-    known = {}
-
-    def get(name, **options):
-        key = (name, *sorted(options.items()))
-        if key not in known:
-            tax = synctax.measure(synctax.load([str(shared_traces / name)]))
-            known[key] = attribute(tax, options=Options(**options))
-        return known[key]
-
-    return get
+    return lambda name, **options: examples.attributed(shared_traces / name, **options)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from synctax.attribution.attribute import attribute
 from synctax.attribution.labels import culprit_text
 from synctax.attribution.results import Known
 from synctax.synth import SynthJob, truth
+from tests.attribution.examples import attributed
 from tests.attribution.injected import written
 
 TIE_NS = 3_000
@@ -28,7 +28,9 @@ def known_and_found(request, tmp_path_factory):
     from dataclasses import replace
 
     job = replace(JOBS[request.param], truth_paths=True, sync_records="full")
-    found = attribute(written(job, tmp_path_factory.mktemp("traces")))
+    directory = tmp_path_factory.mktemp("traces")
+    written(job, directory)
+    found = attributed(directory)
     matches, rows = found.tax.matches, {}
     for number, slot in enumerate(found.results.slot.tolist()):
         group = matches.groups[matches.group[slot]]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-from synctax.attribution.attribute import Options, attribute
+from synctax.attribution.attribute import attribute
+from synctax.attribution.options import Options
 from synctax.synth import truth
 from tests.attribution.injected import draw, judge, written
 
@@ -37,7 +38,7 @@ def main(cases: int, first: int) -> None:
         with tempfile.TemporaryDirectory() as directory:
             tax = written(case.job, Path(directory))
             verdicts = {
-                name: judge(case, attribute(tax, options=options), known)
+                name: judge(case, attribute(tax, options=options, workers=1), known)
                 for name, options in METHODS.items()
             }
         if any(verdict.what == "hidden" for verdict in verdicts.values()):
