@@ -115,10 +115,21 @@ def gather(
     )
     number = {key: index for index, key in enumerate(order)}
     maps = [np.array([number[key] for key in mine], np.int32) for mine in local]
-    notes = (
-        (Note("group_ranks_from_other_ranks", completed, "member lists taken from peers"),)
-        if completed
-        else ()
+    strangers = sum(_has_strangers(key, seen, ranks) for key, seen in keys.items())
+    notes = tuple(
+        note
+        for note in (
+            Note(
+                "group_ranks_from_other_ranks", completed, "member lists taken from peers"
+            ),
+            Note(
+                "group_ranks_contradicted",
+                strangers,
+                "groups in which ranks took part that are none of their members: their "
+                "ranks are taken from the files",
+            ),
+        )
+        if note.count
     )
     return _concatenate(ranks, maps), tuple(groups[key] for key in order), notes
 
@@ -146,6 +157,8 @@ def _job_group(
 ) -> JobGroup:
     window, name, members, _ = key
     here = sorted({position for position, _ in seen})
+    if _has_strangers(key, seen, ranks):
+        members = None
     if members is not None:
         here = [i for i, r in enumerate(ranks) if r.window == window and r.rank in members]
     first = seen[0][1]
@@ -155,6 +168,16 @@ def _job_group(
     origin = first.origin if members is not None else Origin.INFERRED
     role = named[0].role if named else first.role
     return JobGroup(role, name, shown, size, tuple(here), origin, window)
+
+
+def _has_strangers(
+    key: _Key, seen: list[tuple[int, Group]], ranks: Sequence[RankCollectives]
+) -> bool:
+    """Whether ranks took part in a group that its list of members does not name."""
+    members = key[2]
+    return members is not None and any(
+        ranks[position].rank not in members for position, _ in seen
+    )
 
 
 def _tell_streams_apart(groups: dict[_Key, JobGroup]) -> dict[_Key, JobGroup]:

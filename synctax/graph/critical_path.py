@@ -8,6 +8,9 @@ import numpy as np
 from synctax.arrays import I8, I32, I64, NS_PER_US
 from synctax.graph.model import ROOT, EdgeKind, Graph, Provenance
 
+MAX_TOLERANCE_US = 1e12
+"""A longer tolerance is no different: no trace lasts eleven days."""
+
 DEFAULT_TOLERANCE_US = 3.0
 """The parent on the same stream is preferred if it completes this close to the last."""
 
@@ -44,7 +47,8 @@ def deciding_edges(graph: Graph, *, tolerance_us: float = DEFAULT_TOLERANCE_US) 
     latest = np.zeros(len(graph), np.int64)
     latest[has] = np.maximum.reduceat(complete, graph.first[has])
     same = graph.nodes.lane[graph.parent] == graph.nodes.lane[child]
-    near = complete >= latest[child] - round(tolerance_us * NS_PER_US)
+    tolerance_ns = round(min(tolerance_us, MAX_TOLERANCE_US) * NS_PER_US)
+    near = complete >= latest[child] - tolerance_ns
     recorded = np.flatnonzero(near & (graph.provenance == Provenance.RECORDED))
     recorded = recorded[np.argsort(complete[recorded], kind="stable")]
     last = np.flatnonzero(complete == latest[child])[::-1]
