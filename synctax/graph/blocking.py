@@ -159,18 +159,20 @@ def _code(name: str) -> int:
 class _Waits:
     """Blocking calls on the GPU's clock and their sync records; (b,) arrays.
 
-    `device` and `stream` are those of the record, `event_stream` and `recorded_ns` the
-    stream of the event that the call waits for and when that was recorded; -1 where the
-    record does not say, or there is none.
+    `turn` is their place in the order of calls. `device` and `stream` are those of the
+    record, `event_stream` and `recorded` the stream of the event that the call waits for,
+    and the place of the call that recorded it; -1 where the record does not say, or there
+    is none.
     """
 
     call: I64
+    turn: I64
     start_ns: I64
     stop_ns: I64
     device: I64
     stream: I64
     event_stream: I64
-    recorded_ns: I64
+    recorded: I64
 
     @classmethod
     def of(cls, trace: RankTrace, launch: Launches, calls: I64, rows: I64) -> "_Waits":
@@ -190,9 +192,10 @@ class _Waits:
             known = at >= 0
             told = has[known]
             event_stream[told] = syncs.wait_stream[record[told]]
-            recorded[told] = events.start_ns[calls[at[known]]] + launch.skew_ns
+            recorded[told] = launch.turn[calls[at[known]]]
         stop = start + events.duration_ns[call]
-        return cls(call, start, stop, device, stream, event_stream, recorded)
+        turn = launch.turn[call]
+        return cls(call, turn, start, stop, device, stream, event_stream, recorded)
 
 
 def _own_copies(
@@ -226,7 +229,7 @@ def _on_stream(
     """Stream syncs whose record names the stream, and what its last work was then."""
     rows = np.flatnonzero((code == _STREAM) & (waits.stream >= 0))
     line = streams[0].number(waits.device[rows], waits.stream[rows])
-    return rows, _last_work(gpu, streams, line, waits.start_ns[rows])
+    return rows, _last_work(gpu, streams, line, waits.turn[rows])
 
 
 def _by_event(
@@ -235,20 +238,18 @@ def _by_event(
     """Event syncs whose record names the event, and the last work before its record."""
     rows = np.flatnonzero((code == _EVENT) & (waits.event_stream >= 0))
     line = streams[0].number(waits.device[rows], waits.event_stream[rows])
-    return rows, _last_work(gpu, streams, line, waits.recorded_ns[rows])
+    return rows, _last_work(gpu, streams, line, waits.recorded[rows])
 
 
-def _last_work(
-    gpu: Gpu, streams: tuple[Lines, StreamWaits], line: I64, before_ns: I64
-) -> I64:
-    """Last event of a stream that was launched before a moment, -1 if none.
+def _last_work(gpu: Gpu, streams: tuple[Lines, StreamWaits], line: I64, before: I64) -> I64:
+    """Last event of a stream that was launched before a call, -1 if none.
 
     Or one that the stream was to wait for by then, if that ended later.
     """
     lines, told = streams
-    found = lines.last_launched_before(line, before_ns)
-    newest = np.append(gpu.launched_ns, NEVER_NS)[found]
-    query, wait = told.behind(line, newest, before_ns)
+    found = lines.last_launched_before(line, before)
+    newest = np.append(gpu.launched, ABSENT)[found]
+    query, wait = told.behind(line, newest, before)
     end = np.append(gpu.end_ns, NEVER_NS)
     order = np.argsort(end[told.source[wait]], kind="stable")
     query, source = query[order], told.source[wait[order]]
@@ -272,7 +273,7 @@ def _anything(
         latest = np.full(rows.size, NEVER_NS)
         stop = waits.start_ns[rows]
     for line in range(len(lines)):
-        at = lines.last_done_by(line, waits.start_ns[rows], stop)
+        at = lines.last_done_by(line, waits.turn[rows], stop)
         device = waits.device[rows]
         better = (at >= 0) & ((device < 0) | (device == lines.device[line]))
         better &= gpu.end_ns[at] > latest

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import I8, I64, NS_PER_US, Bool
+from synctax.arrays import ABSENT, I8, I64, NS_PER_US, Bool
 from synctax.collectives.link import launching
 from synctax.graph.model import Provenance
 from synctax.trace.model import EventKind, Events, Note
@@ -23,7 +23,8 @@ class Launches:
     Parameters
     ----------
     event : (g,) int64
-        GPU events (kernels, copies, memsets), indices into `Events`, in order of start.
+        GPU events (kernels, copies, memsets), indices into `Events`, in order of start;
+        of one start in order of launch.
     call : (g,) int64
         The launching call; the operator around it where the call is missing; -1 where
         neither is known.
@@ -31,6 +32,8 @@ class Launches:
         `RECORDED` for a call, `INFERRED` for an operator.
     inverted : (g,) bool
         The call starts after what it launched, on aligned clocks: it launches nothing.
+    turn : (n,) int64
+        Place of each event of the trace in the order of calls; see `call_order`.
     skew_ns : int
         What has to be added to host times, 0 or less.
     notes : tuple of Note
@@ -40,6 +43,7 @@ class Launches:
     call: I64
     provenance: I8
     inverted: Bool
+    turn: I64
     skew_ns: int
     notes: tuple[Note, ...]
 
@@ -49,10 +53,40 @@ class Launches:
         by_call: Bool = (self.call >= 0) & (self.provenance == Provenance.RECORDED)
         return by_call
 
-    def call_start_ns(self, events: Events) -> I64:
-        """Start of each call on the GPU's clock, (g,) int64; `NEVER_NS` if unknown."""
-        start = events.start_ns[self.call] + self.skew_ns
-        return np.where((self.call >= 0) & ~self.inverted, start, NEVER_NS)
+    @property
+    def call_turn(self) -> I64:
+        """Place of each launching call in the order of calls, (g,); -1 if unknown."""
+        return np.where((self.call >= 0) & ~self.inverted, self.turn[self.call], ABSENT)
+
+
+def call_order(events: Events) -> I64:
+    """Number events in the order in which they began.
+
+    Where times are cut to whole µs, a call and what it is to precede often have one start.
+    Then their correlation ids, which a profiler hands out as calls begin, tell the order;
+    of what has none the order of the file.
+
+    Returns
+    -------
+    (n,) int64
+        Place of each event; starts never fall from one place to the next.
+    """
+    turn = np.arange(len(events), dtype=np.int64)
+    rows = np.flatnonzero((events.kind == EventKind.RUNTIME) & (events.correlation > 0))
+    turn[_settled(events.start_ns, rows, events.correlation[rows])] = rows
+    return turn
+
+
+def _settled(start_ns: I64, rows: I64, key: I64) -> I64:
+    """Put rows, which are in order of start, in order of a key where starts are equal."""
+    same = start_ns[rows[1:]] == start_ns[rows[:-1]]
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    if not tied.size:
+        return rows
+    settled = rows.copy()
+    order = np.lexsort((key[tied], start_ns[rows[tied]]))
+    settled[tied] = rows[tied[order]]
+    return settled
 
 
 def launches(events: Events) -> Launches:
@@ -71,12 +105,8 @@ def launches(events: Events) -> Launches:
     -------
     Launches
     """
-    gpu = np.flatnonzero(
-        (events.kind == EventKind.KERNEL)
-        | (events.kind == EventKind.MEMCPY)
-        | (events.kind == EventKind.MEMSET)
-    )
-    call = launching(events, gpu)
+    turn = call_order(events)
+    gpu, call = _launched(events, turn)
     by_call = (call >= 0) & (events.kind[call] == EventKind.RUNTIME)
     delay = events.start_ns[gpu] - events.start_ns[call]
     skew_ns = _skew_ns(delay[by_call])
@@ -99,7 +129,23 @@ def launches(events: Events) -> Launches:
     if skew_ns:
         detail = f"the host's clock was {-skew_ns / 1000:.0f} µs ahead of its GPU's"
         notes.append(Note("host_clock_skew", 1, detail))
-    return Launches(gpu, call, provenance.astype(np.int8), inverted, skew_ns, tuple(notes))
+    return Launches(
+        gpu, call, provenance.astype(np.int8), inverted, turn, skew_ns, tuple(notes)
+    )
+
+
+def _launched(events: Events, turn: I64) -> tuple[I64, I64]:
+    """GPU events in order of start, then launch, and the call that launched each."""
+    gpu = np.flatnonzero(
+        (events.kind == EventKind.KERNEL)
+        | (events.kind == EventKind.MEMCPY)
+        | (events.kind == EventKind.MEMSET)
+    )
+    call = launching(events, gpu)
+    known = np.flatnonzero(call >= 0)
+    order = np.arange(gpu.size)
+    order[known] = _settled(events.start_ns[gpu], known, turn[call[known]])
+    return gpu[order], call[order]
 
 
 def _skew_ns(delay_ns: I64) -> int:

@@ -25,8 +25,8 @@ class Gpu:
         The launching call, -1 where unknown.
     previous : (g,) int64
         Position of the event before on the same stream, -1 if none.
-    launched_ns : (g,) int64
-        Start of the launching call on the GPU's clock, `NEVER_NS` if unknown.
+    launched : (g,) int64
+        Place of the launching call in the order of calls, -1 if unknown.
     ready_ns : (g,) int64
         When launch and stream were both ready, at most the start.
     inside : (g,) bool
@@ -40,7 +40,7 @@ class Gpu:
     stream: I32
     call: I64
     previous: I64
-    launched_ns: I64
+    launched: I64
     ready_ns: I64
     inside: Bool
 
@@ -55,8 +55,8 @@ class Gpu:
         previous = _previous(lane)
         freed = np.where(previous >= 0, end[previous], NEVER_NS)
         call_end = events.start_ns[launch.call] + events.duration_ns[launch.call]
-        launched = launch.call_start_ns(events)
-        complete = np.where(launched > NEVER_NS, call_end + launch.skew_ns, NEVER_NS)
+        launched = launch.call_turn
+        complete = np.where(launched >= 0, call_end + launch.skew_ns, NEVER_NS)
         return cls(
             start_ns=start,
             end_ns=end,
@@ -65,7 +65,7 @@ class Gpu:
             stream=events.stream[rows],
             call=launch.call,
             previous=previous,
-            launched_ns=launched,
+            launched=launched,
             ready_ns=np.minimum(np.maximum(freed, complete), start),
             inside=_inside(trace, launch),
         )
@@ -112,9 +112,9 @@ class Lines:
         Where each stream begins in the columns below.
     position : (g,) int64
         Position in `Gpu` of each event.
-    launched_ns : (g,) int64
-        Time by which it was launched, and all before it on its stream. An event whose
-        launch is unknown counts as launched with the one before.
+    launched : (g,) int64
+        By which place in the order of calls it was launched, and all before it on its
+        stream. An event whose launch is unknown counts as launched with the one before.
     done_ns : (g,) int64
         When it and all before it on its stream had completed.
     last_done : (g,) int64
@@ -125,7 +125,7 @@ class Lines:
     stream: I64
     bounds: I64
     position: I64
-    launched_ns: I64
+    launched: I64
     done_ns: I64
     last_done: I64
 
@@ -136,7 +136,7 @@ class Lines:
         lane = gpu.lane[order]
         bounds = runs(lane)
         first = bounds[:-1]
-        launched, done = gpu.launched_ns[order], gpu.end_ns[order]
+        launched, done = gpu.launched[order], gpu.end_ns[order]
         for low, high in pairwise(bounds.tolist()):
             np.maximum.accumulate(launched[low:high], out=launched[low:high])
             np.maximum.accumulate(done[low:high], out=done[low:high])
@@ -147,7 +147,7 @@ class Lines:
             stream=gpu.stream[order[first]].astype(np.int64),
             bounds=bounds,
             position=order,
-            launched_ns=launched,
+            launched=launched,
             done_ns=done,
             last_done=order[np.maximum.accumulate(place)] if order.size else order,
         )
@@ -166,30 +166,30 @@ class Lines:
             found[same & ((device == self.device[line]) | (device < 0))] = line
         return found
 
-    def first_launched_after(self, line: I64, time_ns: I64) -> I64:
-        """Position of the first event of each stream launched after a moment, or -1."""
-        at = search(self.launched_ns, self.bounds, line, time_ns, side="right")
+    def first_launched_after(self, line: I64, turn: I64) -> I64:
+        """Position of the first event of each stream launched after a call, or -1."""
+        at = search(self.launched, self.bounds, line, turn, side="right")
         found = np.full(line.size, ABSENT, np.int64)
         hit = (line >= 0) & (at < self.bounds[line + 1])
         found[hit] = self.position[at[hit]]
         return found
 
-    def last_launched_before(self, line: I64, time_ns: I64) -> I64:
-        """Position of the last event of each stream launched before a moment, or -1."""
-        at = search(self.launched_ns, self.bounds, line, time_ns, side="left") - 1
+    def last_launched_before(self, line: I64, turn: I64) -> I64:
+        """Position of the last event of each stream launched before a call, or -1."""
+        at = search(self.launched, self.bounds, line, turn, side="left") - 1
         found = np.full(line.size, ABSENT, np.int64)
         hit = (line >= 0) & (at >= self.bounds[line])
         found[hit] = self.position[at[hit]]
         return found
 
-    def last_done_by(self, line: int, launched_ns: I64, stop_ns: I64) -> I64:
+    def last_done_by(self, line: int, turn: I64, stop_ns: I64) -> I64:
         """Position of the event of one stream that completed last up to a moment, or -1.
 
-        It and all before it were launched before `launched_ns` (q,) and completed by
+        It and all before it were launched before the call `turn` (q,) and completed by
         `stop_ns` (q,).
         """
         part = slice(int(self.bounds[line]), int(self.bounds[line + 1]))
-        launched = np.searchsorted(self.launched_ns[part], launched_ns, side="left")
+        launched = np.searchsorted(self.launched[part], turn, side="left")
         done = np.searchsorted(self.done_ns[part], stop_ns, side="right")
         count = np.minimum(launched, done)
         found = self.last_done[part][np.maximum(count - 1, 0)]

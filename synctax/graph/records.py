@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from synctax.arrays import ABSENT, I64, NS_PER_US, Bool
-from synctax.graph.launches import NEVER_NS, Launches
+from synctax.graph.launches import Launches
 from synctax.graph.lines import Gpu, Lines
 from synctax.graph.lookup import by_id, runs
 from synctax.trace.model import EventKind, RankTrace
@@ -29,23 +29,23 @@ class StreamWaits:
     own, other : (w,) int64
         Number (in `Lines`) of the waiting stream and of the one waited for, -1 where
         unknown.
-    called_ns, recorded_ns : (w,) int64
-        When the wait was called, and when what it waits for was recorded.
+    called, recorded : (w,) int64
+        Places in the order of calls: the wait, and the record of what it waits for.
     told : (w,) bool
         The record says what was waited for.
     source : (w,) int64
         The last event on the other stream then, position in `Gpu`; -1 if none.
-    newest_ns : (w,) int64
-        When that was launched, `NEVER_NS` if unknown.
+    newest : (w,) int64
+        Where in the order of calls that was launched, -1 if unknown.
     """
 
     own: I64
     other: I64
-    called_ns: I64
-    recorded_ns: I64
+    called: I64
+    recorded: I64
     told: Bool
     source: I64
-    newest_ns: I64
+    newest: I64
 
     @classmethod
     def of(
@@ -63,30 +63,30 @@ class StreamWaits:
         ids = events.correlation[calls]
         wait = by_id(ids, events.correlation[event])
         record = by_id(ids, syncs.wait_correlation[rows])
-        start = np.append(events.start_ns[calls] + launch.skew_ns, 0)
-        called = np.where(wait >= 0, start[wait], events.start_ns[event])
+        turn = np.append(launch.turn[calls], ABSENT)
+        called = np.where(wait >= 0, turn[wait], _turn_of(trace, launch, event))
         device = events.device[event].astype(np.int64)
         own = lines.number(device, events.stream[event].astype(np.int64))
         told = (syncs.wait_stream[rows] >= 0) & (record >= 0)
         other = lines.number(device, np.where(told, syncs.wait_stream[rows], ABSENT))
-        source = lines.last_launched_before(other, start[record])
-        newest = np.append(gpu.launched_ns, NEVER_NS)[source]
+        source = lines.last_launched_before(other, turn[record])
+        newest = np.append(gpu.launched, ABSENT)[source]
         order = np.lexsort((called, other, own))
         return cls(
             own=own[order],
             other=other[order],
-            called_ns=called[order],
-            recorded_ns=start[record][order],
+            called=called[order],
+            recorded=turn[record][order],
             told=told[order],
             source=source[order],
-            newest_ns=newest[order],
+            newest=newest[order],
         )
 
     def __len__(self) -> int:
         return int(self.own.size)
 
-    def behind(self, line: I64, newest_ns: I64, before_ns: I64) -> tuple[I64, I64]:
-        """Find the waits that a stream has still to end at a moment, its event done.
+    def behind(self, line: I64, newest: I64, before: I64) -> tuple[I64, I64]:
+        """Find the waits that a stream has still to end at a call, its event done.
 
         A stream waits in order: what it was told to wait for, and then gave to no event,
         holds back what is recorded on it, or waits for it, as its last event does.
@@ -95,23 +95,23 @@ class StreamWaits:
         ----------
         line : (q,) int64
             Number of the stream, -1 for none.
-        newest_ns : (q,) int64
-            When its last event was launched.
-        before_ns : (q,) int64
-            The moment.
+        newest : (q,) int64
+            Where in the order of calls its last event was launched.
+        before : (q,) int64
+            Place of the call.
 
         Returns
         -------
         query, wait : (k,) int64
         """
         pairs = []
-        query, wait = self._pending(line, newest_ns, before_ns)
+        query, wait = self._pending(line, newest, before)
         for _ in range(MOST_INHERITED):
             if not wait.size:
                 break
             pairs.append((query, wait))
             at, further = self._pending(
-                self.other[wait], self.newest_ns[wait], self.recorded_ns[wait]
+                self.other[wait], self.newest[wait], self.recorded[wait]
             )
             query, wait = _distinct(query[at], further, len(self))
         none = np.empty(0, np.int64)
@@ -120,25 +120,31 @@ class StreamWaits:
             np.concatenate([none, *(pair[1] for pair in pairs)]),
         )
 
-    def _pending(self, line: I64, newest_ns: I64, before_ns: I64) -> tuple[I64, I64]:
-        """Waits called between two moments; of those for one stream only the newest."""
+    def _pending(self, line: I64, newest: I64, before: I64) -> tuple[I64, I64]:
+        """Waits called between two calls; of those for one stream only the newest."""
         queries, waits = [], []
         streams = self.other.max(initial=ABSENT) + 2
         for low, high in pairwise(runs(self.own * streams + self.other).tolist()):
             mine = np.flatnonzero((line == self.own[low]) & (line >= 0))
             if not mine.size:
                 continue
-            recorded = np.maximum.accumulate(self.recorded_ns[low:high])
+            recorded = np.maximum.accumulate(self.recorded[low:high])
             best = np.arange(high - low)
-            best[self.recorded_ns[low:high] < recorded] = 0
+            best[self.recorded[low:high] < recorded] = 0
             best = low + np.maximum.accumulate(best)
-            count = np.searchsorted(self.called_ns[low:high], before_ns[mine], side="left")
+            count = np.searchsorted(self.called[low:high], before[mine], side="left")
             wait = best[np.maximum(count - 1, 0)]
-            hit = (count > 0) & (self.called_ns[wait] > newest_ns[mine])
+            hit = (count > 0) & (self.called[wait] > newest[mine])
             queries.append(mine[hit])
             waits.append(wait[hit])
         none = np.empty(0, np.int64)
         return np.concatenate([none, *queries]), np.concatenate([none, *waits])
+
+
+def _turn_of(trace: RankTrace, launch: Launches, sync: I64) -> I64:
+    """Place records whose call is missing in the order of calls: after calls till then."""
+    start = trace.events.start_ns
+    return np.searchsorted(start, start[sync] - launch.skew_ns, side="right") - 1
 
 
 def _distinct(first: I64, second: I64, size: int) -> tuple[I64, I64]:
@@ -180,10 +186,10 @@ def recorded_waits(waits: StreamWaits, gpu: Gpu, lines: Lines) -> Recorded:
     gpu : Gpu
     lines : Lines
     """
-    target = lines.first_launched_after(waits.own, waits.called_ns)
+    target = lines.first_launched_after(waits.own, waits.called)
     direct = np.flatnonzero(target >= 0)
     query, inherited = waits.behind(
-        waits.other[direct], waits.newest_ns[direct], waits.recorded_ns[direct]
+        waits.other[direct], waits.newest[direct], waits.recorded[direct]
     )
     wait = np.concatenate([direct, inherited])
     of = target[np.concatenate([direct, direct[query]])]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import ABSENT, I8, I32, I64, NS_PER_US
-from synctax.graph.launches import NEVER_NS, Launches
+from synctax.graph.launches import Launches
 from synctax.graph.lines import Gpu, Lines
 from synctax.graph.model import Provenance
 from synctax.graph.records import Recorded, StreamWaits, recorded_waits
@@ -73,13 +73,13 @@ def cross_edges(
     do, the inferred edges cover it, those from records cannot.
     """
     known = recorded_waits(told, gpu, lines)
-    limit = gpu.launched_ns.copy()
+    limit = gpu.launched.copy()
     wanted = gpu.inside | known.pending
     kind = np.full(gpu.start_ns.size, Provenance.INFERRED, np.int8)
     if not known.told:
-        called_ns = _wait_calls(trace, launch)
-        waits = called_ns > NEVER_NS
-        limit[waits] = called_ns[waits]
+        called = _wait_calls(trace, launch)
+        waits = called >= 0
+        limit[waits] = called[waits]
         kind[waits & ~gpu.inside] = Provenance.CALLS
         late = gpu.start_ns - gpu.ready_ns > EXPLAINED_NS
         wanted |= waits | (late if waits.any() else True)
@@ -112,11 +112,11 @@ def _shared_gpu(gpu: Gpu, source: I64, target: I64) -> tuple[I64, I64]:
     return found[later], of[later]
 
 
-def _latest_elsewhere(gpu: Gpu, target: I64, limit_ns: I64) -> tuple[I64, I64]:
+def _latest_elsewhere(gpu: Gpu, target: I64, limit: I64) -> tuple[I64, I64]:
     """For each target the event on another stream that ended last before it started.
 
-    It was launched no later than the target's limit; inside a CUDA graph it is of the same
-    launch.
+    Its launch comes no later than the target's limit in the order of calls; inside a CUDA
+    graph it is of the same launch.
     """
     order = np.argsort(gpu.end_ns, kind="stable")
     # before[p]: last position below p in this order that lies on another stream than p
@@ -129,7 +129,7 @@ def _latest_elsewhere(gpu: Gpu, target: I64, limit_ns: I64) -> tuple[I64, I64]:
         here = order[at[active]]
         own = gpu.lane[here] == gpu.lane[target[active]]
         graph = gpu.inside[target[active]] & (gpu.call[here] != gpu.call[target[active]])
-        late = gpu.launched_ns[here] > limit_ns[target[active]]
+        late = gpu.launched[here] > limit[target[active]]
         # of equal start: no order between them can be told
         order_lost = here >= target[active]
         good = ~(own | graph | late | order_lost)
@@ -153,25 +153,25 @@ def _previous_other(lane: I32) -> I64:
 def _wait_calls(trace: RankTrace, launch: Launches) -> I64:
     """Find the last wait call of a thread between each launch and the launch before.
 
-    Its start is on the GPU's clock, (g,) int64; `NEVER_NS` where there is none.
+    Returns its place in the order of calls, (g,) int64; -1 where there is none.
     """
     events = trace.events
     runtime = np.flatnonzero(events.kind == EventKind.RUNTIME)
     is_wait = by_name(trace.strings, events.name[runtime], _is_wait, np.bool_)
     waits = runtime[is_wait]
-    called = np.full(launch.event.size, NEVER_NS)
+    called = np.full(launch.event.size, ABSENT, np.int64)
     known = np.flatnonzero((launch.call >= 0) & ~launch.inverted)
     lane = events.lane[launch.call[known]]
     for number in np.unique(events.lane[waits]).tolist():
         mine = known[lane == number]
-        call = events.start_ns[launch.call[mine]]
-        times = events.start_ns[waits[events.lane[waits] == number]]
+        call = launch.turn[launch.call[mine]]
+        turns = np.sort(launch.turn[waits[events.lane[waits] == number]])
         distinct = np.unique(call)
-        last = np.searchsorted(times, call, side="left") - 1
+        last = np.searchsorted(turns, call, side="left") - 1
         earlier = np.searchsorted(distinct, call, side="left") - 1
-        floor = np.where(earlier >= 0, distinct[earlier], NEVER_NS)
-        hit = (last >= 0) & (times[last] > floor)
-        called[mine[hit]] = times[last[hit]] + launch.skew_ns
+        floor = np.where(earlier >= 0, distinct[earlier], ABSENT)
+        hit = (last >= 0) & (turns[last] > floor)
+        called[mine[hit]] = turns[last[hit]]
     return called
 
 

@@ -12,7 +12,8 @@ from numpy.testing import assert_array_equal
 from synctax.errors import SynctaxError
 from synctax.graph.build import build_graph
 from synctax.graph.critical_path import critical_paths, deciding_edges
-from synctax.graph.model import ROOT, NodeKind, Provenance
+from synctax.graph.model import ROOT, EdgeKind, NodeKind, Provenance
+from tests.graph.made import made
 from tests.graph.programs import Action, programs, simulate
 from tests.trace.builders import kernel
 
@@ -225,6 +226,35 @@ def test_names_of_threads_and_streams_do_not_matter(found, random):
         assert items(trace, graph, one, number) == items(trace, other, two, number)
 
 
+# ---------------------------------------------------------------------- whole µs
+
+
+def recorded_waits(graph, trace):
+    """Names of kernels that waited for kernels of other streams, as records say."""
+    names = np.array(trace.strings)[trace.events.name]
+    crossing = graph.kind == EdgeKind.CROSS
+    rows = np.flatnonzero(crossing & (graph.provenance == Provenance.RECORDED))
+    event = graph.nodes.event
+    pairs = (names[event[graph.parent[rows]]], names[event[graph.child[rows]]])
+    return set(zip(*(column.tolist() for column in pairs), strict=True))
+
+
+def cut(event, shrink):
+    """An event in whole µs of a program that runs so many times as fast."""
+    start, stop = event["ts"] // shrink, (event["ts"] + event["dur"] + 1e-6) // shrink
+    return {**event, "ts": start, "dur": stop - start}
+
+
+@law
+@given(programs(), st.sampled_from([1, 7, 50]), st.sampled_from([1, -1]))
+def test_cut_to_whole_us_in_any_order_records_tell_the_same_waits(program, shrink, order):
+    """Many calls of a thread begin in one µs then: the order of the file says nothing."""
+    run = simulate(program)
+    trace = run.trace()
+    other = made([cut(event, shrink) for event in run.events][::order])
+    assert recorded_waits(graph_of(other), other) == recorded_waits(graph_of(trace), trace)
+
+
 # ------------------------------------------------------------------ unrelated work
 
 
@@ -237,11 +267,11 @@ def with_busy_stream(run, rows):
     """The same trace beside a stream that nobody waits for; its events come last."""
     last = max((e["ts"] for e in run.events), default=0)
     later = [kernel("end", last + 10_000, 1, stream=99, corr=0)]
-    made = [
+    beside = [
         kernel("busy", ts + 0.5, dur, stream=99, corr=0)
         for ts, dur in rows
     ]  # fmt: skip
-    return run.trace(made, later)
+    return run.trace(beside, later)
 
 
 def paths_by_name(trace):

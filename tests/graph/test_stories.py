@@ -726,6 +726,73 @@ def test_an_edge_that_would_go_back_is_dropped_and_counted():
     assert story.reasons() == {"edge_dropped": 1}
 
 
+# ------------------------------------------------------------------------ whole µs
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("records", [True, False])
+def test_a_wait_call_counts_for_the_launch_that_follows_in_the_same_us(records, order):
+    """And not for the launch before it in that µs: the ids of calls tell the order."""
+    waits = [
+        runtime("cudaStreamWaitEvent", 10, 0, corr=6),
+        *([stream_wait(10, 0, stream=7, on_stream=20, on_corr=3, corr=6)] * records),
+    ]
+    story = Told([
+        launch(NCCL, (0, 2), (5, 300), stream=20, corr=2),
+        runtime("cudaEventRecord", 2, 0, corr=3),
+        launch("before", (10, 10), (30, 40), corr=5),
+        waits,
+        launch("after", (10, 11), (301, 320), corr=8),
+        launch("at last", (11, 12), (321, 330), corr=9),
+    ][::order])  # fmt: skip
+    told = "recorded" if records else "calls"
+    assert (NCCL, "cross", told) in story.into("after")
+    crossing = story.graph.kind == EdgeKind.CROSS
+    assert [story.name(n) for n in story.graph.child[crossing]] == ["after"]
+
+
+def test_a_call_waits_for_what_was_launched_in_its_us_before_it():
+    story = Told(
+        runtime("cudaStreamSynchronize", 10, 50, corr=6),
+        sync("Stream Sync", 10, 50, corr=6, stream=7),
+        launch("gemm", (10, 10), (20, 59), corr=5),
+    )
+    assert ("gemm", "sync", "recorded") in story.into("cudaStreamSynchronize")
+
+
+def test_an_event_recorded_in_the_us_of_a_launch_holds_what_came_before_it():
+    story = Told(
+        launch("later", (10, 10), (60, 90), stream=20, corr=7),
+        runtime("cudaEventRecord", 10, 0, corr=6),
+        launch("gemm", (10, 10), (20, 59), stream=20, corr=5),
+        runtime("cudaEventSynchronize", 11, 50, corr=8),
+        sync("Event Sync", 11, 50, corr=8, on=20, record=6),
+    )
+    assert ("gemm", "sync", "recorded") in story.into("cudaEventSynchronize")
+
+
+def test_kernels_that_start_in_one_us_run_in_the_order_of_their_launches():
+    story = Told(
+        launch("third", (3, 4), (20, 30), corr=3),
+        launch("second", (2, 3), (20, 20), corr=2),
+        launch("first", (1, 2), (20, 20), corr=1),
+    )
+    assert ("first", "stream", "recorded") in story.into("second")
+    assert ("second", "stream", "recorded") in story.into("third")
+
+
+def test_a_wait_whose_call_is_missing_was_called_when_its_record_says():
+    story = Told(
+        launch(NCCL, (0, 2), (5, 300), stream=20, corr=2),
+        runtime("cudaEventRecord", 2, 1, corr=3),
+        launch("before", (9, 10), (30, 40), corr=5),
+        stream_wait(12, 1, stream=7, on_stream=20, on_corr=3, corr=6),
+        launch("after", (14, 15), (301, 320), corr=8),
+    )
+    assert (NCCL, "cross", "recorded") in story.into("after")
+    assert {edge[1] for edge in story.into("before")} == {"launch", "root"}
+
+
 # ------------------------------------------------------------------ graph and paths
 
 
