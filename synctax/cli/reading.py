@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from synctax.trace.model import Note
     from synctax.workspace import Workspace
 
-ROUTINE = frozenset({"skipped_category", "thread_ignored", "sync_recorded"})
+ROUTINE = frozenset(
+    {
+        "skipped_category",
+        "thread_ignored",
+        "sync_recorded",
+        "edges_cross_calls",
+        "edges_cross_inferred",
+        "edges_sync_inferred",
+    }
+)
 """Reasons that most traces have and nobody acts on: said with `-v`, and in JSON."""
 
 

@@ -160,7 +160,8 @@ class _Builder:
             start = self.trace.events.start_ns[made.span] + self.skew_ns
             piece = self._piece_at(made.operator, start)
             span = self._last_piece()[made.span]
-            parent, child = self.of_host[piece], self.of_host[span]
+            hit = (piece >= 0) & (span >= 0)
+            parent, child = self.of_host[piece[hit]], self.of_host[span[hit]]
             self.add(parent, child, EdgeKind.LAUNCH, Provenance.INFERRED)
 
     def _last_piece(self) -> I64:
@@ -252,6 +253,7 @@ class _Builder:
         if dropped:
             detail = "edges that would go back in time"
             notes = (*notes, Note("edge_dropped", dropped, detail))
+        notes = (*notes, *_guessed(kind[keep], provenance[keep]))
         keep = keep[np.argsort(child[keep], kind="stable")]
         n = len(self.nodes)
         first = np.zeros(n + 1, np.int64)
@@ -276,3 +278,27 @@ class _Builder:
             origin_ns=int(self.nodes.start_ns[0]),
             notes=notes,
         )
+
+
+def _guessed(kind: I8, provenance: I8) -> tuple[Note, ...]:
+    """Count the edges that the trace does not tell, by kind and by how they are known."""
+    counted = (
+        (
+            EdgeKind.CROSS,
+            Provenance.CALLS,
+            "waits between streams, told by calls",
+        ),
+        (EdgeKind.CROSS, Provenance.INFERRED, "waits between streams, told by times"),
+        (
+            EdgeKind.SYNC,
+            Provenance.INFERRED,
+            "waits of blocking calls, told by times",
+        ),
+    )
+    notes = []
+    for edge, known, detail in counted:
+        count = int(((kind == edge) & (provenance == known)).sum())
+        if count:
+            reason = f"edges_{edge.name.lower()}_{known.name.lower()}"
+            notes.append(Note(reason, count, detail))
+    return tuple(notes)

@@ -9,6 +9,9 @@ from synctax.collectives.link import launching
 from synctax.graph.model import Provenance
 from synctax.trace.model import EventKind, Events, Note
 
+EARLY_NS = 200_000 * NS_PER_US
+"""No queue of launches is this long all the time."""
+
 OUTLIER_NS = 100 * NS_PER_US
 """A launch that is this much more inverted than 99 % of all is damaged, not skew."""
 
@@ -129,6 +132,12 @@ def launches(events: Events) -> Launches:
     if skew_ns:
         detail = f"the host's clock was {-skew_ns / 1000:.0f} µs ahead of its GPU's"
         notes.append(Note("host_clock_skew", 1, detail))
+    elif by_call.any() and delay[by_call].min() > EARLY_NS:
+        detail = (
+            "every launch precedes its kernel by a fifth of a second or more: the host's "
+            "clock may be behind the GPU's, which is not corrected"
+        )
+        notes.append(Note("host_clock_early", 1, detail))
     return Launches(
         gpu, call, provenance.astype(np.int8), inverted, turn, skew_ns, tuple(notes)
     )
@@ -149,10 +158,15 @@ def _launched(events: Events, turn: I64) -> tuple[I64, I64]:
 
 
 def _skew_ns(delay_ns: I64) -> int:
-    """Largest inversion, but for launches far beyond all others: one of two is that."""
-    if not delay_ns.size or delay_ns.min() >= 0:
+    """Largest inversion, but for damaged launches far beyond the others.
+
+    Inversions are judged among themselves: most launches of a busy GPU wait in a queue
+    and tell nothing of clocks. A single one that is large is damage.
+    """
+    inverted = np.sort(delay_ns[delay_ns < 0])
+    if not inverted.size:
         return 0
-    beyond = min(max(1, delay_ns.size // 100), delay_ns.size - 1)
-    usual = np.partition(delay_ns, beyond)[beyond]
-    sane = delay_ns[delay_ns >= usual - OUTLIER_NS]
-    return int(min(0, sane.min()))
+    usual = int(inverted[min(max(1, inverted.size // 100), inverted.size - 1)])
+    if inverted.size == 1 and usual < -OUTLIER_NS:
+        return 0
+    return int(inverted[inverted >= usual - OUTLIER_NS].min())

@@ -114,7 +114,7 @@ def test_an_unresolved_wait_is_inferred_and_not_a_late_launch():
     )
     assert ("gemm_A", "cross", "calls") in story.into(NCCL)
     assert story.path(NCCL) == [("cudaLaunchKernel", 5), ("gemm_A", 800)]
-    assert story.reasons() == {"sync_unresolved": 1}
+    assert story.reasons() == {"sync_unresolved": 1, "edges_cross_calls": 1}
 
 
 def test_an_unresolved_wait_without_its_call_is_inferred():
@@ -893,3 +893,25 @@ def test_thousands_of_waits_on_a_stream_that_runs_nothing_stay_few_edges():
     assert ("gemm", "cross", "recorded") in crossing
     assert np.sum(story.graph.kind == EdgeKind.CROSS) <= 4
     assert story.path("end") == [("cudaLaunchKernel", 2), ("gemm", 1990)]
+
+
+# ---------------------------------------------------------------- skew of a busy GPU
+
+
+def busy(count, *inverted_us):
+    """Launches queued for 5 ms, and some that their kernels seem to precede."""
+    events = []
+    for number in range(count):
+        at = number * 20
+        late = inverted_us[number] if number < len(inverted_us) else -5_000
+        start = max(at - late, 0) + (10 if number else 0)
+        events.append(
+            launch(f"k{number}", (at + 10, at + 14), (start, start + 5), corr=number + 1)
+        )
+    return Told(*events)
+
+
+def test_few_inversions_among_queued_launches_are_skew():
+    story = busy(40, 0, 40, 40)
+    assert story.graph.skew_ns < -20_000
+    assert "launch_inverted" not in story.reasons()
