@@ -59,7 +59,7 @@ def build_graph(trace: RankTrace) -> Graph:
     spans = np.sort(found.spans) if not found.kernels.size else found.spans[:0]
     launch = launches(trace.events)
     used = launch.call[(launch.call >= 0) & ~launch.inverted]
-    host, host_notes = pieces(trace, spans, np.unique(used))
+    host, host_notes = pieces(trace, spans, used)
     if not launch.event.size and not len(host):
         raise SynctaxError(
             f"{trace.path}: no event on a GPU and none on a thread with operators: "

@@ -41,20 +41,27 @@ def deciding_edges(graph: Graph, *, tolerance_us: float = DEFAULT_TOLERANCE_US) 
     """
     if not 0 <= tolerance_us < float("inf"):
         raise ValueError(f"tolerance_us must be 0 or more, not {tolerance_us}")
-    complete, child = graph.complete_ns, graph.child
-    has = np.flatnonzero(np.diff(graph.first) > 0)
-    chosen = np.full(len(graph), -1, np.int64)
-    latest = np.zeros(len(graph), np.int64)
-    latest[has] = np.maximum.reduceat(complete, graph.first[has])
-    same = graph.nodes.lane[graph.parent] == graph.nodes.lane[child]
+    counts = np.diff(graph.first)
+    chosen = np.where(counts > 0, graph.first[:-1], -1)
+    # where there is a choice, which most nodes have not
+    several = np.flatnonzero(counts > 1)
+    if not several.size:
+        return chosen
+    counts = counts[several]
+    begin = np.cumsum(counts) - counts
+    edge = np.arange(counts.sum()) + np.repeat(graph.first[several] - begin, counts)
+    child = np.repeat(several, counts)
+    complete = graph.complete_ns[edge]
+    latest = np.repeat(np.maximum.reduceat(complete, begin), counts)
+    same = graph.nodes.lane[graph.parent[edge]] == graph.nodes.lane[child]
     tolerance_ns = round(min(tolerance_us, MAX_TOLERANCE_US) * NS_PER_US)
-    near = complete >= latest[child] - tolerance_ns
-    recorded = np.flatnonzero(near & (graph.provenance == Provenance.RECORDED))
+    near = complete >= latest - tolerance_ns
+    recorded = np.flatnonzero(near & (graph.provenance[edge] == Provenance.RECORDED))
     recorded = recorded[np.argsort(complete[recorded], kind="stable")]
-    last = np.flatnonzero(complete == latest[child])[::-1]
+    last = np.flatnonzero(complete == latest)[::-1]
     # last write wins
-    for edges in (last, recorded, np.flatnonzero(near & same)):
-        chosen[child[edges]] = edges
+    for rows in (last, recorded, np.flatnonzero(near & same)):
+        chosen[child[rows]] = edge[rows]
     return chosen
 
 

@@ -24,8 +24,8 @@ In recorded forward and backward passes it is 0.01 or less.
 """
 
 LEAST_MEETINGS = 3
-"""Pieces that chance would let meet a piece of the other thread: with fewer of them, that
-none met says little."""
+"""Stretches of work that chance would let meet work of the other thread: where fewer would
+have met, that none did says little."""
 
 
 def releasers(host: Pieces, lane: I32, start_ns: I64, end_ns: I64) -> I64:
@@ -57,16 +57,15 @@ def releasers(host: Pieces, lane: I32, start_ns: I64, end_ns: I64) -> I64:
     This is an inference from times: two threads that never waited for each other can look
     the same. Edges from it are marked `INFERRED`.
     """
-    work = _Work.of(host)
-    threads = [work.part(low, high) for low, high in pairwise(runs(work.lane).tolist())]
+    threads = _threads(host)
     releaser = np.full(lane.size, ABSENT, np.int64)
     latest = start_ns.copy()
     for other in threads:
-        gaps = np.flatnonzero(lane != other.lane[0])
+        gaps = np.flatnonzero(lane != other.lane)
         at, fits = _last_work(other, start_ns[gaps], end_ns[gaps])
         fits &= other.end_ns[at] > latest[gaps]
         for one in threads:
-            mine = np.flatnonzero(fits & (lane[gaps] == one.lane[0]))
+            mine = np.flatnonzero(fits & (lane[gaps] == one.lane))
             if mine.size:
                 rows = gaps[mine]
                 fits[mine] = _takes_turns(one, other, start_ns[rows], end_ns[rows])
@@ -76,50 +75,63 @@ def releasers(host: Pieces, lane: I32, start_ns: I64, end_ns: I64) -> I64:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
-    """Pieces that are no gaps, by thread and time, and how long all threads took."""
+class _Thread:
+    """What a thread worked: pieces that are no gaps, and stretches of them without gaps.
 
+    `piece`, `start_ns` and `end_ns` are of the pieces, `begin_ns` and `stop_ns` of the
+    stretches; `span_ns` is how long all threads took.
+    """
+
+    lane: int
     piece: I64
-    lane: I32
     start_ns: I64
     end_ns: I64
+    begin_ns: I64
+    stop_ns: I64
     span_ns: int
-
-    @classmethod
-    def of(cls, host: Pieces) -> "_Work":
-        piece = np.flatnonzero(host.kind != NodeKind.GAP)
-        start, end = host.start_ns[piece], host.end_ns[piece]
-        span_ns = int(end.max() - start.min()) if piece.size else 0
-        return cls(piece, host.lane[piece], start, end, span_ns)
-
-    def part(self, low: int, high: int) -> "_Work":
-        """Take the pieces of one thread."""
-        return _Work(
-            self.piece[low:high],
-            self.lane[low:high],
-            self.start_ns[low:high],
-            self.end_ns[low:high],
-            self.span_ns,
-        )
 
     @property
     def sum_ns(self) -> int:
-        """How long all pieces are together."""
-        return int((self.end_ns - self.start_ns).sum())
+        """How long it worked in all."""
+        return int((self.stop_ns - self.begin_ns).sum())
 
-    def between(self, start_ns: I64, end_ns: I64) -> I64:
-        """Sum what one thread worked from each moment to another."""
-        done = np.cumsum(self.end_ns - self.start_ns)
+    def between(self, begin_ns: I64, stop_ns: I64) -> I64:
+        """Sum what it worked from each moment to another."""
+        done = np.cumsum(self.stop_ns - self.begin_ns)
         until = []
-        for time_ns in (start_ns, end_ns):
-            at = np.searchsorted(self.start_ns, time_ns, side="right") - 1
-            ahead = np.maximum(self.end_ns[at] - time_ns, 0)
+        for time_ns in (begin_ns, stop_ns):
+            at = np.searchsorted(self.begin_ns, time_ns, side="right") - 1
+            ahead = np.maximum(self.stop_ns[at] - time_ns, 0)
             until.append(np.where(at >= 0, done[at] - ahead, 0))
         worked: I64 = until[1] - until[0]
         return worked
 
 
-def _last_work(other: _Work, start_ns: I64, end_ns: I64) -> tuple[I64, Bool]:
+def _threads(host: Pieces) -> list[_Thread]:
+    work = np.flatnonzero(host.kind != NodeKind.GAP)
+    lane, start, end = host.lane[work], host.start_ns[work], host.end_ns[work]
+    span_ns = int(end.max() - start.min()) if work.size else 0
+    threads = []
+    for low, high in pairwise(runs(lane).tolist()):
+        mine = slice(low, high)
+        pauses = np.flatnonzero(start[low + 1 : high] > end[low : high - 1])
+        begin_ns = start[np.append(low, low + 1 + pauses)]
+        stop_ns = end[np.append(low + pauses, high - 1)]
+        threads.append(
+            _Thread(
+                int(lane[low]),
+                work[mine],
+                start[mine],
+                end[mine],
+                begin_ns,
+                stop_ns,
+                span_ns,
+            )
+        )
+    return threads
+
+
+def _last_work(other: _Thread, start_ns: I64, end_ns: I64) -> tuple[I64, Bool]:
     """Last piece of a thread to end by each gap's end, and whether it filled the gap."""
     # pieces of a thread do not overlap: their ends are in order as well
     before = np.searchsorted(other.end_ns, end_ns, side="right")
@@ -131,14 +143,13 @@ def _last_work(other: _Work, start_ns: I64, end_ns: I64) -> tuple[I64, Bool]:
     return at, fits & (through >= LEAST_SHARE * (end_ns - start_ns))
 
 
-def _takes_turns(one: _Work, other: _Work, start_ns: I64, end_ns: I64) -> Bool:
+def _takes_turns(one: _Thread, other: _Thread, start_ns: I64, end_ns: I64) -> Bool:
     """Find the gaps of `one` in which `other` worked instead, as it always does."""
-    few, many = sorted((one, other), key=lambda thread: thread.piece.size)
-    together = int(many.between(few.start_ns, few.end_ns).sum())
+    together = int(one.between(other.begin_ns, other.stop_ns).sum())
     # whole numbers: ns² are beyond int64
     if together * one.span_ns > MOST_TOGETHER * one.sum_ns * other.sum_ns:
         return np.zeros(start_ns.size, np.bool_)
-    meetings = min(one.piece.size * other.sum_ns, other.piece.size * one.sum_ns)
+    meetings = min(one.begin_ns.size * other.sum_ns, other.begin_ns.size * one.sum_ns)
     if meetings >= LEAST_MEETINGS * one.span_ns:
         return np.ones(start_ns.size, np.bool_)
     enough: Bool = other.between(start_ns, end_ns) >= LEAST_SHARE * (end_ns - start_ns)

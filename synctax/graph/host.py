@@ -94,7 +94,9 @@ def _rows(trace: RankTrace, spans: I64, launching: I64) -> tuple[I64, int]:
     busy = np.zeros(trace.lanes.thread.size + 1, np.bool_)
     busy[events.lane[host & (events.kind != EventKind.RUNTIME)]] = True
     busy[events.lane[launching]] = True
-    ignored = np.setdiff1d(events.lane[host], np.flatnonzero(busy)).size
+    present = np.zeros(busy.size, np.bool_)
+    present[events.lane[host]] = True
+    ignored = np.count_nonzero(present & ~busy)
     host &= busy[events.lane]
     host &= ~_within(trace, spans)
     # of an operator and a call with the same (whole) µs the call is inside
@@ -150,25 +152,22 @@ def _merge_gaps(cut: Pieces) -> Pieces:
         return cut
     gap = cut.kind == NodeKind.GAP
     joins = gap[1:] & gap[:-1] & (cut.lane[1:] == cut.lane[:-1])
-    first = np.flatnonzero(np.concatenate([[True], ~joins]))
-    last = np.append(first[1:], len(cut)) - 1
-    following = np.minimum(last + 1, len(cut) - 1)
-    followed = (last + 1 < len(cut)) & (cut.lane[following] == cut.lane[first])
+    first = np.flatnonzero(gap & np.append(True, ~joins))
+    following = np.flatnonzero(gap & np.append(~joins, True)) + 1
+    end_ns = cut.end_ns[following - 1]
+    followed = np.append(cut.lane, ABSENT)[following] == cut.lane[first]
     # a slice of an annotation's tail may stand last on its thread: nothing follows it
-    keep = ~gap[first] | (followed & (cut.end_ns[last] > cut.start_ns[first]))
-    owner = _longest(cut, joins)
-    first, last, following = first[keep], last[keep], following[keep]
-    is_gap = gap[first]
-    event = owner[first]
-    return Pieces(
-        kind=cut.kind[first],
-        lane=cut.lane[first],
-        start_ns=cut.start_ns[first],
-        end_ns=cut.end_ns[last],
-        event=event,
-        label=np.where(is_gap, cut.event[following], event),
-        ordinal=cut.ordinal[np.where(is_gap, following, first)],
-    )
+    keep = followed & (end_ns > cut.start_ns[first])
+    first, following, end_ns = first[keep], following[keep], end_ns[keep]
+    kept = ~gap
+    kept[first] = True
+    merged = take_pieces(cut, np.flatnonzero(kept))
+    rows = np.flatnonzero(gap[kept])
+    merged.end_ns[rows] = end_ns
+    merged.event[rows] = _longest(cut, joins)[first]
+    merged.label[rows] = cut.event[following]
+    merged.ordinal[rows] = cut.ordinal[following]
+    return merged
 
 
 def _longest(cut: Pieces, joins: Bool) -> I64:
