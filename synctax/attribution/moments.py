@@ -1,4 +1,4 @@
-"""Profiler steps as moments within nodes, so that a replay can say when they are."""
+"""Profiler steps as the host marked them: moments within nodes, which a replay moves."""
 
 from dataclasses import dataclass
 
@@ -10,8 +10,6 @@ from synctax.attribution.replay import Replayed
 from synctax.graph.model import Graph
 from synctax.trace.model import EventKind, RankTrace
 from synctax.trace.steps import step_number
-
-_STEP_KINDS = (EventKind.ANNOTATION, EventKind.GPU_ANNOTATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +32,14 @@ class Marks:
     begin_ns: I64
     end_ns: I64
 
+    @classmethod
+    def none(cls) -> "Marks":
+        """No step at all."""
+        return cls(*(np.empty(0, np.int64) for _ in range(5)))
+
 
 def marks(trace: RankTrace, graph: Graph) -> Marks:
-    """Find the profiler steps of a rank, on the CPU; on the GPU where the CPU has none.
+    """Find the marks of profiler steps on the threads of a rank.
 
     Parameters
     ----------
@@ -51,8 +54,7 @@ def marks(trace: RankTrace, graph: Graph) -> Marks:
     """
     rows, number = _rows(trace)
     events, nodes = trace.events, graph.nodes
-    on_host = events.kind[rows] == EventKind.ANNOTATION
-    begin = events.start_ns[rows] + np.where(on_host, graph.skew_ns, 0)
+    begin = events.start_ns[rows] + graph.skew_ns
     end = begin + events.duration_ns[rows]
     # several threads may repeat a step: the first to begin it, and the last to end it
     earliest = _last_of(number, -begin)
@@ -70,14 +72,11 @@ def marks(trace: RankTrace, graph: Graph) -> Marks:
 
 def _rows(trace: RankTrace) -> tuple[I64, I64]:
     events = trace.events
-    for kind in _STEP_KINDS:
-        rows = np.flatnonzero(events.kind == kind)
-        numbers = [step_number(trace.strings[code]) for code in events.name[rows].tolist()]
-        found = [ABSENT if one is None else one for one in numbers]
-        number = np.array(found, np.int64)
-        if (number >= 0).any():
-            return rows[number >= 0], number[number >= 0]
-    return np.empty(0, np.int64), np.empty(0, np.int64)
+    rows = np.flatnonzero(events.kind == EventKind.ANNOTATION)
+    numbers = [step_number(trace.strings[code]) for code in events.name[rows].tolist()]
+    found = [ABSENT if one is None else one for one in numbers]
+    number = np.array(found, np.int64)
+    return rows[number >= 0], number[number >= 0]
 
 
 def _last_of(number: I64, value: I64) -> I64:

@@ -9,6 +9,7 @@ from synctax.arrays import ABSENT, I32, I64, U64, Bool
 from synctax.attribution.keys import NO_KEY, NodeNames, combine, text_hash
 from synctax.attribution.moments import Marks, marks
 from synctax.attribution.network import RankPart, rank_part
+from synctax.attribution.step_ends import StepEnds, step_ends
 from synctax.attribution.walk import OnBytes, Reading, collective_nodes
 from synctax.collectives.model import RankCollectives
 from synctax.graph.build import build_graph
@@ -35,6 +36,7 @@ class Seen:
     strings: tuple[str, ...]
     node: I64
     marks: Marks
+    ends: StepEnds
     notes: tuple[Note, ...]
 
 
@@ -62,6 +64,7 @@ def read_and_see(
     dividing = nodes.event[node[rows][there]]
     key = NodeNames.of(trace, graph).keys(dividing, number[there])
     names = np.where(nodes.label >= 0, trace.events.name[nodes.label], ABSENT)
+    ends = step_ends(trace, graph)
     used, code = np.unique(names, return_inverse=True)
     known = int(used.size > 0 and used[0] < 0)
     return Seen(
@@ -73,7 +76,8 @@ def read_and_see(
         key=_in_window(key, rank.window),
         strings=tuple(trace.strings[one] for one in used[known:].tolist()),
         node=node,
-        marks=marks(trace, graph),
+        marks=Marks.none() if ends.number.size else marks(trace, graph),
+        ends=ends,
         notes=graph.notes,
     )
 

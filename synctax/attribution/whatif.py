@@ -41,8 +41,8 @@ class Outcome:
         Numbers of the profiler steps that were asked for; one -1 for the whole window
         where none is marked.
     step_ns : (s,) float64
-        Length of each step, on the CPU where it is marked there: mean over the ranks and
-        profiler windows in which it is.
+        Length of each step (`step_ends`; of ranks without work on a GPU, between the
+        host's marks): mean over the ranks and profiler windows in which it is.
     tax_ns : (m,) int64
         Of each collective of the tax's matches: longest less shortest duration.
     """
@@ -96,6 +96,8 @@ class WhatIf:
         Collectives that enter sums of the tax: those that count in `tax` and are replayed.
     nodes : int
         Nodes of all graphs.
+    by_marks : bool
+        Whether steps of some rank, or all, are those between the host's marks.
     notes : tuple of Note
         Those of `tax`, then what was left out of graphs and replays.
     """
@@ -107,6 +109,7 @@ class WhatIf:
     scenarios: tuple[Scenario, ...]
     counted: Bool
     nodes: int
+    by_marks: bool
     notes: tuple[Note, ...]
 
     def __repr__(self) -> str:
@@ -284,6 +287,7 @@ def explore(
         scenarios=tuple(scenarios),
         counted=world.tax.used & world.joint,
         nodes=len(network),
+        by_marks=bool(_in(world.tax.steps, world.marks.number).any()),
         notes=tuple(notes),
     )
 
@@ -313,24 +317,32 @@ def _freed(world: World, plan: Schedule, together: Bool) -> Schedule:
 
 
 def _outcome(world: World, done: Replayed) -> Outcome:
-    network, marks = world.network, world.marks
+    network = world.network
     begin = network.base[:-1]
     total = np.maximum.reduceat(done.end_ns, begin) - network.start_ns[begin]
-    wanted = np.flatnonzero(_in(world.tax.steps, marks.number))
-    if wanted.size:
-        length = when(network, done, marks.end_node[wanted], marks.end_ns[wanted])
-        length -= when(network, done, marks.begin_node[wanted], marks.begin_ns[wanted])
-        step, of = np.unique(marks.number[wanted], return_inverse=True)
-        length_ns = np.bincount(of, length) / np.bincount(of)
+    number, length = _steps(world, done)
+    wanted = _in(world.tax.steps, number)
+    if wanted.any():
+        step, of = np.unique(number[wanted], return_inverse=True)
+        length_ns = np.bincount(of, length[wanted]) / np.bincount(of)
     else:
         step, length_ns = np.array([ABSENT]), np.array([total.mean()])
     return Outcome(total, step, length_ns, _tax_ns(world, done))
 
 
+def _steps(world: World, done: Replayed) -> tuple[I64, I64]:
+    """Number and length of each step of each rank."""
+    marks = world.marks
+    number, length = world.ends.lengths_ns(done.end_ns)
+    end = when(world.network, done, marks.end_node, marks.end_ns)
+    begin = when(world.network, done, marks.begin_node, marks.begin_ns)
+    return np.append(number, marks.number), np.append(length, end - begin)
+
+
 def _unmarked(world: World) -> list[Note]:
     """Say it where no step that is wanted is marked on any rank."""
-    wanted = _in(world.tax.steps, world.marks.number)
-    if wanted.any():
+    number = np.append(world.ends.number, world.marks.number)
+    if (_in(world.tax.steps, number) & (number >= 0)).any():
         return []
     which = "profiler step" if world.tax.steps is None else "profiler step asked for"
     detail = f"times taken of whole windows: no {which} is marked on any rank"

@@ -12,10 +12,6 @@ if TYPE_CHECKING:
 NOTHING = 0.0005
 """A change of step time or tax by a smaller share is none to speak of."""
 
-APART = 0.5
-"""Where the changes of step and window differ by more than this share of the larger one,
-both are told."""
-
 _WHAT_TEXT = {
     "gpu": "the GPU work",
     "cpu": "the host's work",
@@ -84,7 +80,7 @@ def _sentence(found: "WhatIf", scenario: "Scenario") -> str:
     changes = scenario.changes
     what = condition(changes[0]) if len(changes) == 1 else "with all of this together"
     before, after = found.unchanged, scenario.outcome
-    times = _times(before, after)
+    times = _times(found, after)
     tax_us = found.counted_tax_us(before)
     if not tax_us or all(change.text == "tax=0" for change in changes):
         return f"{what} {times}"
@@ -92,16 +88,16 @@ def _sentence(found: "WhatIf", scenario: "Scenario") -> str:
     return f"{what} {times}, and the tax would be {taxed}"
 
 
-def _times(before: "Outcome", after: "Outcome") -> str:
+def _times(found: "WhatIf", after: "Outcome") -> str:
+    before = found.unchanged
     step = _share(before.mean_step_us, after.mean_step_us)
-    total = _share(before.mean_total_us, after.mean_total_us)
     if before.step[0] < 0:
-        return f"the whole window would take {_longer(total)}"
+        return f"the whole window would take {_longer(step)}"
     text = f"a step would take {_longer(step)}"
-    apart = abs(step - total)
-    if apart <= max(NOTHING, APART * max(abs(step), abs(total))):
+    if not found.by_marks:
         return text
-    # hosts that run ahead of their GPUs do not make a job faster
+    # a host that is done sooner does not make a job faster
+    total = _share(before.mean_total_us, after.mean_total_us)
     return f"{text} by the host's marks, the whole window {_longer(total)}"
 
 

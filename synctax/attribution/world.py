@@ -13,6 +13,7 @@ from synctax.attribution.network import Network, join
 from synctax.attribution.replay import Barriers
 from synctax.attribution.rounds import OnProgress, OnRound, over_files
 from synctax.attribution.seen import Seen, Task, read_and_see
+from synctax.attribution.step_ends import StepEnds
 from synctax.attribution.walk import Reading
 from synctax.collectives.load import Cache
 from synctax.collectives.matches import Matches, Status
@@ -50,7 +51,9 @@ class World:
     joint : (m,) bool
         Collectives that are replayed as barriers.
     marks : Marks
-        Steps of all ranks.
+        Steps of the ranks that have none in `ends`.
+    ends : StepEnds
+        Steps of all ranks that launch work on a GPU within them.
     notes : tuple of Note
     """
 
@@ -64,6 +67,7 @@ class World:
     node: I64
     joint: Bool
     marks: Marks
+    ends: StepEnds
     notes: tuple[Note, ...]
 
     @property
@@ -189,6 +193,7 @@ def _world(tax: Tax, seen: Sequence[Seen]) -> World:
         node=node,
         joint=joint,
         marks=_marks_of([one.marks for one in seen], base),
+        ends=StepEnds.join([one.ends for one in seen], base),
         notes=(*notes, *_merged(note for one in seen for note in one.notes)),
     )
 

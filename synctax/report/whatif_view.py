@@ -1,6 +1,7 @@
 """What changes would be worth, for people to read: sentences, a table, how exact it is."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from synctax.arrays import NS_PER_US
@@ -33,12 +34,14 @@ def parts(found: "WhatIf", result: "Result") -> "list[RenderableType]":
     """
     records = result.frame.astype(object).to_dict("records")
     rows = [{str(name): value for name, value in row.items()} for row in records]
-    layout = {WHATIF_OPS: _ops, WHATIF_STEPS: _steps}.get(result.table, _changes)
+    in_all = "in all" if found.tax.steps is None else "whole window"
+    changes = partial(_changes, in_all=in_all)
+    layout = {WHATIF_OPS: _ops, WHATIF_STEPS: _steps}.get(result.table, changes)
     shown: list[RenderableType] = [*found.verdict(), ""]
     return [*shown, layout(rows), "", _error(found)]
 
 
-def _changes(rows: Sequence[dict[str, Any]]) -> "RenderableType":
+def _changes(rows: Sequence[dict[str, Any]], *, in_all: str) -> "RenderableType":
     """A row for what was recorded, then one a change."""
     first = rows[0]
     longest = max(row[name] for row in rows for name in ("step_us", "step_changed_us"))
@@ -53,7 +56,7 @@ def _changes(rows: Sequence[dict[str, Any]]) -> "RenderableType":
             Field("changed", ["", *(number(row["changed"]) for row in rows)], rank=4),
             Field(whole, column("step_us", "step_changed_us")),
             Field("by", ["", *(signed(row["step_change_share"]) for row in rows)]),
-            Field("in all", column("total_us", "total_changed_us"), rank=3),
+            Field(in_all, column("total_us", "total_changed_us"), rank=3),
             Field("by", ["", *(signed(row["total_change_share"]) for row in rows)], rank=3),
             Field("tax", column("tax_us_sum", "tax_changed_us_sum")),
             Field("by", ["", *(signed(row["tax_change_share"]) for row in rows)]),
@@ -111,8 +114,8 @@ def signed(share: float | None) -> str:
 
     Examples
     --------
-    >>> signed(-0.031), signed(0.5), signed(0.0001), signed(None)
-    ('−3.1 %', '+50 %', '0 %', '–')
+    >>> signed(-0.031), signed(292.15), signed(0.0001), signed(None)
+    ('−3.1 %', '+29,215 %', '0 %', '–')
     """
     if share is None or tables.is_absent(share):
         return tables.ABSENT

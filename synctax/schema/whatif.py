@@ -32,8 +32,12 @@ WHATIF = Table(
             "step_us",
             "float",
             "us",
-            "step time, recorded: mean over the ranks (of several profiler windows: over "
-            "each rank's each), then over the steps",
+            "step time, recorded: from the end of the last collective that the step before "
+            "launched (of the first step: from the beginning of the window) to that of its "
+            "own; without a collective, and for the last step, to the end of its last work "
+            "on the GPU; on ranks without GPU work between the host's marks. Mean over "
+            "the ranks (of several profiler windows: over each rank's each), then over the "
+            "steps",
         ),
         *_STEP_TIMES,
         Column(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -76,6 +77,20 @@ def test_the_view_is_golden(ask, golden):
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
     golden("whatif/tp4-fsdp2.txt", result.stdout)
+
+
+def test_beside_chosen_steps_the_whole_window_is_called_so(ask, traces):
+    assert "whole window" in ask(traces, "tax=0", more=["--steps", "1"]).stdout
+    shown = ask(traces, "tax=0").stdout
+    assert "in all" in shown
+    assert "whole window" not in shown
+
+
+def test_thousands_of_a_percentage_are_apart(ask, traces):
+    shown = ask(traces, "gpu*1000").stdout
+    assert re.search(r"a step would take \d{2},\d{3} % longer", shown)
+    assert re.search(r"\+\d{2},\d{3} %", shown)
+    assert not re.search(r"\d{4} %", shown)
 
 
 @pytest.mark.parametrize(
