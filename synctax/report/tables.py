@@ -3,10 +3,12 @@
 import io
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from shutil import get_terminal_size
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from synctax.report.output import Result
@@ -20,6 +22,9 @@ ABSENT = "–"
 
 _UNBOUNDED = 10_000
 """Width of what is piped: a line is as long as its content."""
+
+_UNIT = re.compile(r"(?<=\d) (?=(%|[nµm]?s|h|events?)(\W|$))")
+"""The blank between a number and its unit."""
 
 _NARROWEST = 40
 _GAP = 3
@@ -38,12 +43,67 @@ class Field:
         Flush right, for numbers.
     rank : int
         Columns of higher rank leave first where the terminal is too narrow.
+    least : int
+        Before one leaves, cells are cut down to so many signs; 0 to cut none.
+    mark : str
+        What a cut cell ends in.
     """
 
     title: str
     cells: Sequence[str]
     right: bool = True
     rank: int = 0
+    least: int = 0
+    mark: str = "…"
+
+    @property
+    def width(self) -> int:
+        """Signs of the widest cell, the title among them."""
+        from rich.cells import cell_len
+
+        return max(map(cell_len, (self.title, *self.cells)))
+
+    def cut(self, width: int) -> "Field":
+        """Return the column with cells that are no wider."""
+        from rich.cells import cell_len, set_cell_size
+
+        def fit(cell: str) -> str:
+            if cell_len(cell) <= width:
+                return cell
+            return set_cell_size(cell, width - len(self.mark)).rstrip() + self.mark
+
+        return replace(self, title=fit(self.title), cells=[fit(one) for one in self.cells])
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Words that are indented where they go on in the next line.
+
+    Parameters
+    ----------
+    text : str
+        With the blanks that its first line begins with.
+    indent : int
+        Blanks at the beginning of all other lines.
+    """
+
+    text: str
+    indent: int = 2
+
+    def __rich__(self) -> "RenderableType":
+        """Show the text in one, where it stands within something else of rich."""
+        return visible(self.text)
+
+    def lines(self, width: int) -> list[str]:
+        """Break the text to a width; a number and its unit stay together."""
+        joined = _UNIT.sub("\N{NO-BREAK SPACE}", self.text)
+        lines = wrap(
+            joined,
+            width,
+            subsequent_indent=" " * self.indent,
+            break_on_hyphens=False,
+        )
+        return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def to_text(parts: "Iterable[RenderableType]", *, to_file: bool = False) -> str:
@@ -76,6 +136,10 @@ def to_text(parts: "Iterable[RenderableType]", *, to_file: bool = False) -> str:
         elif isinstance(part, str):
             text = spelled(visible(part), encoding)
             console.print(text, soft_wrap=width == _UNBOUNDED)
+        elif isinstance(part, Sentence):
+            whole = replace(part, text=spelled(visible(part.text), encoding))
+            lines = [whole.text] if width == _UNBOUNDED else whole.lines(width)
+            console.print("\n".join(lines), soft_wrap=True)
         else:
             console.print(part)
     text = spelled(console.file.getvalue(), encoding)  # type: ignore[attr-defined]
@@ -107,7 +171,12 @@ class Fitted:
             return spelled(visible(text), encoding)
 
         fields = [
-            replace(one, title=show(one.title), cells=[show(cell) for cell in one.cells])
+            replace(
+                one,
+                title=show(one.title),
+                cells=[show(cell) for cell in one.cells],
+                mark=show(one.mark),
+            )
             for one in self.fields
         ]
         return Fitted(fields, show(self.title))
@@ -178,7 +247,7 @@ def table(fields: Sequence[Field], *, title: str = "") -> Fitted:
 def plain(result: Result) -> "list[RenderableType]":
     """Show every column of every row: what a command without its own table prints."""
     if result.frame.empty:
-        return [f"no rows of {result.table.schema}"]
+        return ["nothing to show: the table has no rows"]
     return [
         table(
             [
@@ -195,17 +264,22 @@ def plain(result: Result) -> "list[RenderableType]":
 
 
 def _fitting(fields: Sequence[Field], width: int) -> tuple[list[Field], bool]:
-    """Choose the columns that fit; False if even those of rank 0 do not."""
-    from rich.cells import cell_len
-
-    need = {id(f): max(map(cell_len, (f.title, *f.cells)), default=0) for f in fields}
+    """Choose the columns that fit, cut if need be; False if even those of rank 0 do not."""
+    need = {id(one): one.width for one in fields}
+    least = {id(f): min(need[id(f)], f.least or need[id(f)]) for f in fields}
     shown = list(fields)
-    while (used := sum(need[id(f)] + _GAP for f in shown) - _GAP) > width:
+    while (used := sum(least[id(f)] + _GAP for f in shown) - _GAP) > width:
         worst = max(range(len(shown)), key=lambda i: (shown[i].rank, i))
         if shown[worst].rank == 0:
-            break
+            return shown, False
         del shown[worst]
-    return shown, used <= width
+    spare = width - used
+    for place, one in enumerate(shown):
+        room = need[id(one)] - least[id(one)]
+        if room > spare:
+            shown[place] = one.cut(least[id(one)] + spare)
+        spare -= min(room, spare)
+    return shown, True
 
 
 def _cell(value: object) -> str:
@@ -279,13 +353,13 @@ def percent(share: float | None) -> str:
 
     Examples
     --------
-    >>> percent(0.8231), percent(0.004), percent(1.0), percent(None)
-    ('82 %', '0.4 %', '100 %', '–')
+    >>> percent(0.8231), percent(0.004), percent(1.0), percent(12.345), percent(None)
+    ('82 %', '0.4 %', '100 %', '1,234 %', '–')
     """
     if share is None or is_absent(share):
         return ABSENT
     value = 100 * share
-    return f"{value:.1f} %" if 0 < abs(value) < 9.95 else f"{value:.0f} %"
+    return f"{value:.1f} %" if 0 < abs(value) < 9.95 else f"{value:,.0f} %"
 
 
 def size_bytes(value: float | None) -> str:

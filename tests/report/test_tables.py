@@ -72,6 +72,43 @@ def test_no_cell_is_cut_at_any_width(cells, width):
     assert max(map(cell_len, text.splitlines())) <= width
 
 
+@given(st.lists(st.text("ab 你", max_size=60), min_size=1, max_size=5), st.integers(40, 99))
+def test_cells_that_may_be_cut_are_cut_before_a_column_leaves(cells, width):
+    fields = [
+        Field("name", cells, right=False, least=20),
+        Field("us", ["1 µs"] * len(cells), rank=1),
+    ]
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("COLUMNS", str(width))
+        text = tables.to_text([tables.table(fields)])
+    room = width - len("   1 µs")
+    assert ("…" in text) is (max(map(cell_len, cells)) > room)
+    assert "wider terminal" not in text
+    assert max(map(cell_len, text.splitlines())) <= width
+
+
+def test_cells_are_cut_no_shorter_than_they_may_be(monkeypatch):
+    fields = [Field("name", ["x" * 50], least=30), Field("us", ["1" * 20], rank=1)]
+    for width, there in ((53, True), (52, False)):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert ("1" * 20 in tables.to_text([tables.table(fields)])) is there
+
+
+@given(st.lists(st.sampled_from(["some", "words", "12 %", "3 µs,", "(7 ms)"])))
+def test_a_sentence_is_indented_and_keeps_numbers_with_their_units(words):
+    one = tables.Sentence("  " + " ".join(words), 4)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("COLUMNS", "40")
+        lines = tables.to_text([one]).splitlines()
+        environment.setenv("COLUMNS", "")
+        whole = tables.to_text([one]).splitlines()
+    assert whole == [one.text.rstrip()]
+    assert " ".join(line.strip() for line in lines) == " ".join(words)
+    assert not [line for line in lines[1:] if not line.startswith("    ")]
+    assert not [line for line in lines[1:] if line.strip().startswith(("%", "µs", "ms"))]
+    assert max(map(len, lines), default=0) <= 40
+
+
 def test_columns_leave_only_where_they_do_not_fit(monkeypatch):
     fields = [Field("a", ["x" * 20]), Field("b", ["y" * 20], rank=1)]
     for width, there in ((43, True), (42, False)):
@@ -182,7 +219,7 @@ def test_without_its_own_table_every_column_is_shown():
 
 def test_no_rows_are_said():
     frame = PLAIN.to_frame({name: [] for name in PLAIN.names})
-    assert tables.plain(Result(PLAIN, frame)) == ["no rows of synctax.probe/1"]
+    assert tables.plain(Result(PLAIN, frame)) == ["nothing to show: the table has no rows"]
 
 
 @given(st.integers(-(10**15), 10**15))

@@ -151,7 +151,7 @@ def test_reasons_and_windows_are_shown_where_there_are_some():
 def test_no_rows_are_said(table):
     frame = table.to_frame({name: [] for name in table.names})
     render = SHOWN[table][1]
-    assert render(Result(table, frame)) == [f"no rows of {table.schema}"]
+    assert render(Result(table, frame)) == ["nothing to show: the table has no rows"]
 
 
 def test_an_unknown_host_is_left_out_of_the_sentence():
