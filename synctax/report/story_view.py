@@ -8,21 +8,29 @@ from typing import TYPE_CHECKING
 from synctax.arrays import NS_PER_US
 from synctax.attribution.labels import short_name
 from synctax.report import tables
-from synctax.report.tables import Field, percent, time_us
+from synctax.report.tables import Field, Sentence, percent, time_us
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from synctax.attribution.story_model import Event, Side, Story
 
-SMALL_SHARE = 0.02
-"""An event is small if neither it, nor the gap after it, nor its variation is a larger
-share of the tax."""
+SMALL_OF_TAX = 0.02
+SMALL_OF_WINDOW = 0.01
+"""An event is small if neither its variation, nor the idle time after it, nor (without a
+counterpart on the other path) the event is as long as one of these shares."""
 
-FOLD = 3
+APART_SHARE = 0.1
+APART_US = 1.0
+"""Windows tell when ranks arrived unless they differ by something else than the tax: by
+more than this share of it, and by more than this."""
+
+FOLD = 2
 """So many small events in a row become one line."""
 
 NAME_WIDTH = 40
+NAME_LEAST = 34
+"""On a narrow terminal."""
 
 _HIDDEN_GAPS = ("chain", "root")
 """Idle time of these kinds needs no name."""
@@ -47,7 +55,8 @@ def parts(story: "Story", *, every_event: bool = False) -> "list[RenderableType]
     """
     lines = list(pairs(story))
     groups = [[line] for line in lines] if every_event else _folded(story, lines)
-    return [*_head(story), "", _table(story, groups), "", *_sums(story)]
+    head, sums = map(Sentence, _head(story)), map(Sentence, _sums(story))
+    return [*head, "", _table(story, groups), "", *sums]
 
 
 def _head(story: "Story") -> list[str]:
@@ -55,12 +64,7 @@ def _head(story: "Story") -> list[str]:
     slow, fast, step = story.slow, story.fast, story.step
     where = f"ranks {story.group_ranks}" + ("" if step is None else f", step {step}")
     arrived = f"rank {slow.rank} arrived {_us(story.tax_ns)} after rank {fast.rank}"
-    needed = f"rank {slow.rank} needed {_us(slow.window_ns)}, rank {fast.rank} "
-    text = [
-        f"{story.name} ({where}): {arrived}",
-        f"both left {story.fence} together; then {needed}{_us(fast.window_ns)}",
-        _culprit(story),
-    ]
+    text = [f"{story.name} ({where}): {arrived}", _windows(story), _culprit(story)]
     for side, when in ((slow, "last"), (fast, "first")):
         if side.tied:
             text.append(f"others arrived {when} with rank {side.rank}: they are tied")
@@ -74,6 +78,24 @@ def _head(story: "Story") -> list[str]:
     if story.propagated_ns > 0:
         text.append(f"waited longer for other groups by {_us(story.propagated_ns)}")
     return text
+
+
+def _windows(story: "Story") -> str:
+    """Say how long the windows are, and whether they tell when ranks arrived."""
+    slow, fast = story.slow, story.fast
+    needed = (
+        f"rank {slow.rank} needed {_us(slow.window_ns)}, "
+        f"rank {fast.rank} {_us(fast.window_ns)}"
+    )
+    longer_ns = slow.window_ns - fast.window_ns
+    far_ns = max(APART_SHARE * story.tax_ns, APART_US * NS_PER_US)
+    if abs(longer_ns - story.tax_ns) <= far_ns:
+        return f"both left {story.fence} together; then {needed}"
+    return (
+        f"after {story.fence} {needed}: windows differ by {_us(longer_ns)}, arrivals by "
+        f"{_us(story.tax_ns)}; the rest is how far apart they left that collective, or the "
+        "ends of this one lie"
+    )
 
 
 def _culprit(story: "Story") -> str:
@@ -122,14 +144,27 @@ def _either(line: Pair) -> "Event":
 
 
 def _folded(story: "Story", lines: Sequence[Pair]) -> list[list[Pair]]:
-    """Put runs of small events into one group, all else alone."""
-    limit_ns = SMALL_SHARE * story.tax_ns
+    """Put runs of small events into one group, all else alone.
+
+    Where no event is the culprit, that which owes most is not small.
+    """
+    window_ns = max(story.slow.window_ns, story.fast.window_ns)
+    limit_ns = max(SMALL_OF_TAX * story.tax_ns, SMALL_OF_WINDOW * window_ns)
+    most_ns = 0 if story.culprit_ns else max(map(_variation_ns, lines), default=0)
     groups: list[list[Pair]] = []
-    for small, run in groupby(lines, key=lambda line: _small(line, limit_ns)):
+
+    def folds(line: Pair) -> bool:
+        return _small(line, limit_ns) and not 0 < most_ns == _variation_ns(line)
+
+    for small, run in groupby(lines, key=folds):
         members = list(run)
         fold = small and len(members) >= FOLD
         groups += [members] if fold else [[line] for line in members]
     return groups
+
+
+def _variation_ns(line: Pair) -> int:
+    return line.slow.variation_ns if line.slow else 0
 
 
 def _small(line: Pair, limit_ns: float) -> bool:
@@ -149,11 +184,18 @@ def _table(story: "Story", groups: Sequence[Sequence[Pair]]) -> "RenderableType"
         *("", "at", slow, "on", "took", "then idle"),
         *("at ", fast, "took ", "then idle ", "longer", "why"),
     )
-    ranks = (0, 1, 0, 4, 0, 3, 5, 2, 0, 3, 0, 1)  # which columns leave first
+    ranks = (0, 0, 0, 4, 0, 3, 5, 2, 0, 3, 0, 1)  # which columns leave first
+    names = {slow, fast}
     left = {"", slow, fast, "on", "why", "then idle", "then idle "}
     return tables.table(
         [
-            Field(title, [row[number] for row in rows], right=title not in left, rank=rank)
+            Field(
+                title,
+                [row[number] for row in rows],
+                right=title not in left,
+                rank=rank,
+                least=NAME_LEAST if title in names else 0,
+            )
             for number, (title, rank) in enumerate(zip(titles, ranks, strict=True))
         ]
     )

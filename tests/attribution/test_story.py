@@ -99,9 +99,10 @@ def test_every_line_of_a_story_stands_in_the_view_when_asked(found):
     assert [line.slow for line in lines if line.slow] == list(told.slow.events)
     assert [line.fast for line in lines if line.fast] == list(told.fast.events)
     whole, folded = view(told, every_event=True), view(told)
-    assert "4 events" in folded
-    assert "4 events" not in whole.split("\n\n")[1]
-    assert len(whole.splitlines()) == len(folded.splitlines()) + 3
+    for run in ("2 events", "4 events"):
+        assert run in folded
+        assert run not in whole.split("\n\n")[1]
+    assert len(whole.splitlines()) == len(folded.splitlines()) + 4
 
 
 def test_a_story_of_both_paths_is_golden(found, golden):
@@ -223,6 +224,9 @@ def event(name: str, start: int, duration: int, **more: object) -> Event:
     return Event(start * 1000, duration * 1000, name=name, **fields)
 
 
+BEFORE = event("early", -10, 5, variation_ns=4_000, culprit=True)
+
+
 def side(rank: int, events: list[Event]) -> Side:
     window = sum(one.duration_ns + one.gap_ns for one in events)
     return Side(rank, "", "", window, 0, "root", tuple(events))
@@ -311,8 +315,41 @@ def test_what_was_carried_is_told_with_its_share_and_what_waited_for_others():
 def test_small_events_fold_and_threads_that_differ_are_not_named():
     many = [event(f"s{n}", n, 1, thread=f"t{n % 2}") for n in range(5)]
     large = event("big", 5, 500, gap_ns=0)
-    idle = replace(many[0], offset_ns=505_000, gap_ns=0)
-    text = view(small([*many, large, idle], []))
+    lone = replace(many[0], offset_ns=505_000)
+    text = view(small([*many, large, lone], []))
     assert "… 5 events" in text
     assert "big" in text
-    assert text.count("s0") == 1  # two in a row are not worth folding
+    assert text.count("s0") == 1  # one is not worth folding
+
+
+def test_what_is_short_for_its_window_folds_however_small_the_tax():
+    slow = [event(f"s{n}", n * 100, 100, pair=n) for n in range(3)]
+    late = event("late", 300, 104, pair=3, variation_ns=4_000, twin_ns=100_000)
+    fast = [replace(one, variation_ns=0, duration_ns=100_000) for one in [*slow, late]]
+    text = view(small([*slow, late], fast))
+    assert "… 3 events" in text
+    assert "late" in text.split("\n\n")[1]  # nobody is the culprit: it owes most
+    known = view(small([*slow, late], fast, culprit_ns=3_000, before=BEFORE))
+    assert "… 4 events" in known
+
+
+def test_ranks_are_said_to_have_left_together_only_if_their_windows_tell_so():
+    slow, fast = [event("a", 0, 100)], [event("b", 0, 40)]
+    assert "both left tp all_reduce #2 together; then rank 1 needed" in view(
+        small(slow, fast, tax_ns=66_000)
+    )
+    text = view(small(slow, fast, tax_ns=70_000))
+    assert "together" not in text
+    assert "windows differ by 60 µs, arrivals by 70 µs; the rest is how far" in text
+    brief = small([event("a", 0, 3)], [event("b", 0, 2)], tax_ns=2_000)
+    assert "together" in view(brief)  # a µs is what clocks resolve
+
+
+def test_at_80_columns_the_time_and_the_mark_of_the_culprit_stay(found, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = to_text(parts(found.explain(39, group_ranks="0-3"))).splitlines()
+    assert max(map(len, lines)) <= 80
+    (head,) = [line for line in lines if "rank 2 (last)" in line]
+    assert " at " in head
+    assert [line for line in lines if line.startswith(">   66.3 µs   cutlass")]
+    assert [line for line in lines if line.startswith("  on stream 7")]
