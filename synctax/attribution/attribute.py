@@ -1,5 +1,6 @@
 """Who made the others wait: culprits of all collectives of a job."""
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from synctax.attribution.variation import Counterparts, Variation
 from synctax.attribution.walk import Reading
 from synctax.attribution.windows import Wanted, Windows, begins_ns, sampled_slots, windows
 from synctax.collectives.load import Cache
+from synctax.collectives.matches import Status
 from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
 from synctax.trace.model import Note
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from synctax.attribution.story_model import Story
+
+REASONS_NAMED = 2
+"""So many reasons are named why nothing can be attributed."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -283,8 +288,9 @@ def _nothing(tax: Tax, seen: Windows) -> str:
     count = int(tax.used.sum())
     if not count:
         return (
-            "none of the collectives asked for has a tax that can be believed; see "
-            "synctax measure --per-collective for the reasons"
+            f"none of {int(tax.shown.sum())} collectives asked for has a tax that can be "
+            f"believed ({_statuses(tax)}); see synctax measure --per-collective for the "
+            "reasons"
         )
     fenced = int((seen.fence[tax.used] >= 0).sum())
     if not fenced:
@@ -295,4 +301,17 @@ def _nothing(tax: Tax, seen: Windows) -> str:
     return (
         f"none of {count} collectives has a critical path that can be compared over the "
         "ranks; use --window fence"
+    )
+
+
+def _statuses(tax: Tax) -> str:
+    """Count collectives by status, most first, with the reason that most have."""
+    found = tax.matches
+    told: Counter[tuple[str, int]] = Counter()
+    for slot in np.flatnonzero(tax.shown).tolist():
+        status = Status(int(tax.status[slot])).name.lower()
+        told[status, int(found.reason[slot])] += 1
+    return ", ".join(
+        f"{count} {status}" + (f": {found.reasons[code]}" if code >= 0 else "")
+        for (status, code), count in told.most_common(REASONS_NAMED)
     )

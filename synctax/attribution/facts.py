@@ -76,6 +76,8 @@ class Facts:
 
     Parameters
     ----------
+    method : str
+        As in `Options`.
     asked, told, waited : int
         Collectives whose tax counts; of these, those that were attributed; and of these,
         those in which somebody waited.
@@ -88,6 +90,8 @@ class Facts:
         of their number, and `overlapped_share`, of the waits of all ranks.
     gpu_only_tax_us : (float, float) or None
         Least and largest tax of collectives whose straggler's path is GPU only.
+    explained_share : float or None
+        What culprits explain.
     classes, last : tuple of (name, share of tax)
         Classes of culprits, and stragglers; largest first. Communication that is not
         known to be a wait for another group is `COLLECTIVE`. Ties have no straggler.
@@ -113,6 +117,7 @@ class Facts:
     """
 
     group: str
+    method: str
     asked: int
     told: int
     waited: int
@@ -128,6 +133,7 @@ class Facts:
     propagated_share: float | None
     diffuse_share: float | None
     overlapped_share: float | None
+    explained_share: float | None
     classes: tuple[tuple[str, float], ...]
     last: tuple[tuple[int, float], ...]
     class_of: dict[int, str]
@@ -173,6 +179,7 @@ def _facts(found: "Attribution", part: Part) -> Facts:
     began = np.where(results.comm_slot[rows] >= 0, origin_ranks(found, rows), ABSENT)
     return Facts(
         group=part.role,
+        method=found.options.method,
         asked=slots.size,
         told=rows.size,
         waited=int((tax > 0).sum()),
@@ -190,6 +197,7 @@ def _facts(found: "Attribution", part: Part) -> Facts:
         propagated_share=of_tax(passed_on),
         diffuse_share=of_tax(tax[results.culprit[rows] < 0]),
         overlapped_share=_overlapped(found, results.slot[rows]),
+        explained_share=of_tax(results.culprit_ns[rows]),
         classes=_shares(names, tax),
         last=_shares(last, tax),
         class_of=_class_of(last, names, tax),

@@ -6,6 +6,7 @@ import numpy as np
 
 from synctax.arrays import ABSENT, I8, I32, I64, NS_PER_US, Bool
 from synctax.attribution import carried, culprits
+from synctax.attribution.labels import time_text
 from synctax.attribution.model import Items
 from synctax.attribution.options import Options
 from synctax.attribution.origins import origins
@@ -273,7 +274,7 @@ def graph_notes(rounds: Rounds) -> tuple[Note, ...]:
         merged["host_clock_skew"] = Note(
             "host_clock_skew",
             len(skews),
-            f"ranks whose host clock runs ahead of their GPU's, by up to {worst:.0f} µs: "
-            "corrected",
+            f"ranks whose host clock runs ahead of their GPU's, by up to "
+            f"{time_text(worst)}: corrected",
         )
     return tuple(merged.values())

@@ -18,6 +18,9 @@ WHY = {Why.SLOWER: "slower", Why.ALONE: "no counterpart", Why.CARRIED: "carried"
 NAME_WIDTH = 60
 """People are shown so many characters of a name."""
 
+NO_NAME = "(no name)"
+"""What people are shown of an empty name."""
+
 CLASS_TEXT = {
     "gemm": "GEMM kernels",
     "attention": "attention kernels",
@@ -117,6 +120,8 @@ def culprit_thread(found: "Attribution", number: int) -> str | None:
 def short_name(text: str, *, width: int = NAME_WIDTH) -> str:
     """Shorten the name of a kernel for people: without its parameters, cut to a width.
 
+    What has no name is called `NO_NAME`, whatever the width.
+
     Parameters
     ----------
     text : str
@@ -130,6 +135,8 @@ def short_name(text: str, *, width: int = NAME_WIDTH) -> str:
     >>> short_name("void add<float, (Op)3>(float*)"), short_name("aten::mm", width=5)
     ('add<float, (Op)3>', 'aten…')
     """
+    if not text.strip():
+        return NO_NAME
     name = _without_parameters(text.removeprefix("void "))
     wrapped = _WRAPPED.fullmatch(name)
     name = wrapped[1] if wrapped else name
@@ -143,12 +150,29 @@ def percent(share: float) -> str:
     --------
     >>> percent(0.997), percent(1.0), percent(0.42), percent(0.002), percent(0.9999)
     ('99.7 %', '100 %', '42 %', '0.2 %', '> 99.9 %')
+    >>> percent(123.4)
+    '12,340 %'
     """
     value = 100 * share
     if 99.95 <= value < 100:
         return "> 99.9 %"
     near = 0 < value < 9.95 or 99 <= value < 100
-    return f"{value:.1f} %" if near else f"{value:.0f} %"
+    return f"{value:.1f} %" if near else f"{value:,.0f} %"
+
+
+def time_text(value_us: float) -> str:
+    """Write a time with three digits, in the unit from µs to hours that reads best.
+
+    Examples
+    --------
+    >>> time_text(16.04), time_text(5_420), time_text(1_004_604), time_text(3.6e9)
+    ('16 µs', '5.42 ms', '1 s', '1 h')
+    """
+    units = ((3.6e9, "h"), (1e6, "s"), (1e3, "ms"), (1.0, "µs"))
+    reached = [pair for pair in units if value_us >= 0.9995 * pair[0]]
+    factor, unit = reached[0] if reached else units[-1]
+    number = value_us / factor
+    return f"{number:.3g} {unit}" if number < 999.5 else f"{number:,.0f} {unit}"
 
 
 def _without_parameters(name: str) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from synctax.attribution.equation import MIN_POINTS
 from synctax.attribution.facts import Culprit, Facts, Outlier, facts, overall
-from synctax.attribution.labels import CLASS_TEXT, percent, short_name
+from synctax.attribution.labels import CLASS_TEXT, percent, short_name, time_text
 from synctax.attribution.summary import PASSED_ON
 
 if TYPE_CHECKING:
@@ -33,6 +33,13 @@ PAIR_LIMIT = 0.75
 NAMED = 3
 """So many ranks, classes or outliers are named."""
 
+_CULPRITS = {
+    "path": "culprits",
+    "longest": "the longest kernels",
+    "last-kernel": "the last kernels",
+}
+"""What the methods call culprit."""
+
 _IDLE_TEXT = {
     "launch": "launch latency on rank {rank} (its kernels started late after their launch)",
     "queue": "stream queueing on rank {rank} (its kernels were launched, and their stream "
@@ -53,7 +60,8 @@ def verdict(told: Facts) -> tuple[str, ...]:
     tuple of str
         Without a full stop, each below 200 characters but for names.
     """
-    return tuple(text for sentence in _SENTENCES if (text := sentence(told)))
+    sentences = _SENTENCES if told.method == "path" else _OF_OTHER_METHODS
+    return tuple(text for sentence in sentences if (text := sentence(told)))
 
 
 def _who_and_what(told: Facts) -> str:
@@ -66,11 +74,17 @@ def _who_and_what(told: Facts) -> str:
         for name, share in told.classes
         if name in CLASS_TEXT and share >= NOTEWORTHY
     ][:NAMED]
-    of_what = [" of the tax", *[""] * NAMED]
+    # each collective counts whole for the class of its culprit
+    of_what = ["in collectives with {} of the tax", *["{}"] * NAMED]
     named = [
-        f"{name} ({share}{of})" for (name, share), of in zip(kinds, of_what, strict=False)
+        f"{name} ({of.format(share)})"
+        for (name, share), of in zip(kinds, of_what, strict=False)
     ]
-    what = f"culprits are {_listed(named)}" if named else "no culprit can be named"
+    what = f"{_CULPRITS[told.method]} are {_listed(named)}"
+    if not named:
+        what = "no culprit can be named"
+    elif told.method != "path":
+        what += f", which explain {percent(told.explained_share or 0.0)} of the tax itself"
     return f"{what}; {_who(told.last, told.n_ranks, 'last for')}{_each(told)}"
 
 
@@ -144,7 +158,7 @@ def _carried(told: Facts) -> str:
     where = dict(told.classes).get("carried", 0.0)
     tail = "; no single item made them late" if where >= MOST else ""
     return (
-        f"carried: {percent(share)} of the tax was there when the windows opened; "
+        f"carried: {percent(share)} of the tax itself was there when the windows opened; "
         f"{_who(told.late, told.n_ranks, 'late already for')}{tail}"
     )
 
@@ -158,7 +172,8 @@ def _passed_on(told: Facts) -> str:
     if told.origins:
         began = _who(told.origins, told.n_ranks, "the origin of")
     return (
-        f"passed on: {percent(share)} of the tax is waiting for other groups{by}; {began}"
+        f"passed on: {percent(share)} of the tax itself is waiting for other groups{by}; "
+        f"{began}"
     )
 
 
@@ -167,8 +182,8 @@ def _spread(told: Facts) -> str:
     if share < NOTEWORTHY:
         return ""
     return (
-        f"for {percent(share)} of the tax stragglers waited in other groups' collectives, "
-        "spread over several: none explains half"
+        f"in collectives with {percent(share)} of the tax stragglers waited in several "
+        "collectives of other groups: none explains half"
     )
 
 
@@ -176,7 +191,10 @@ def _diffuse(told: Facts) -> str:
     share = dict(told.classes).get("diffuse", 0.0)
     if share < NOTEWORTHY:
         return ""
-    return f"diffuse: for {percent(share)} of the tax no single item explains half"
+    return (
+        f"diffuse: in collectives with {percent(share)} of the tax no single item explains "
+        "half"
+    )
 
 
 def _overlapped(told: Facts) -> str:
@@ -228,9 +246,9 @@ def _which(told: Facts, one: Outlier) -> str:
 
 def _idle(one: Outlier) -> str:
     if one.why in _IDLE_TEXT:
-        return f"{_time(one.idle_us)} more {_IDLE_TEXT[one.why].format(rank=one.rank)}"
+        return f"{time_text(one.idle_us)} more {_IDLE_TEXT[one.why].format(rank=one.rank)}"
     return (
-        f"{_time(abs(one.residual_us))} off, less than half of it launch, queueing or "
+        f"{time_text(abs(one.residual_us))} off, less than half of it launch, queueing or "
         "cross-stream latency"
     )
 
@@ -283,6 +301,9 @@ _SENTENCES: tuple[Callable[[Facts], str], ...] = (
     _left_out,
 )
 
+_OF_OTHER_METHODS = (_who_and_what, _worst, _overlapped, _work, _left_out)
+"""Without paths, nothing can be said of them."""
+
 
 def _listed(names: Sequence[str]) -> str:
     """Join names in words.
@@ -303,22 +324,8 @@ def _count(number: int, what: str) -> str:
 
 def _range(low_us: float, high_us: float) -> str:
     if low_us == high_us:
-        return f"have a tax of {_time(low_us)}"
-    return f"have a tax of {_time(low_us)} to {_time(high_us)}"
-
-
-def _time(value_us: float) -> str:
-    """Write a time in µs, ms or s with three digits.
-
-    Examples
-    --------
-    >>> _time(16.04), _time(5_420), _time(1_004_604)
-    ('16 µs', '5.42 ms', '1 s')
-    """
-    for factor, unit in ((1e6, "s"), (1e3, "ms")):
-        if value_us >= 0.9995 * factor:
-            return f"{value_us / factor:.3g} {unit}"
-    return f"{value_us:.3g} µs"
+        return f"have a tax of {time_text(low_us)}"
+    return f"have a tax of {time_text(low_us)} to {time_text(high_us)}"
 
 
 def envelope(found: "Attribution") -> dict[str, Any]:

@@ -8,6 +8,7 @@ import click
 from synctax.attribution.options import Match, Method, Options, Window
 from synctax.cli.options import (
     Finite,
+    RankSet,
     manifest_option,
     output_options,
     ranks_option,
@@ -30,7 +31,7 @@ DEFAULT = Options()
 
 
 class CollectiveIndex(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
-    """An index such as `39`, or with the ranks of its group, `39@0-3`."""
+    """An index such as `39`, or with the ranks of its group: `39@0-3`, `39@0,1,2,3`."""
 
     name = "index"
 
@@ -40,12 +41,16 @@ class CollectiveIndex(click.ParamType):  # type: ignore[type-arg]  # generic sin
         """Parse the text."""
         if isinstance(value, tuple):
             return value
-        index, at, ranks = str(value).partition("@")
+        index, at, ranks = (part.strip() for part in str(value).partition("@"))
         if not (index.isascii() and index.isdigit() and len(index) <= MAX_DIGITS):
             self.fail(f"{value!r} is no index like 39 or 39@0-3", param, ctx)
         if at and not ranks:
             self.fail(f"{value!r} names no ranks after the @", param, ctx)
-        return int(index), ranks or None
+        if not at:
+            return int(index), None
+        from synctax.collectives.summary import ranks_text
+
+        return int(index), ranks_text(tuple(sorted(RankSet().convert(ranks, param, ctx))))
 
 
 @click.command()
@@ -99,7 +104,7 @@ class CollectiveIndex(click.ParamType):  # type: ignore[type-arg]  # generic sin
     type=CollectiveIndex(),
     metavar="INDEX[@RANKS]",
     help="Tell one collective event by event: its index, and its ranks where siblings "
-    "have it too, such as 39@0-3.",
+    "have it too, such as 39@0-3. Of --method path only.",
 )
 @manifest_option
 @workers_option

@@ -76,11 +76,17 @@ def _told(last: "LastMeasure", workspace: Path, kept: Sequence[str]) -> str:
 
 
 def _changed(last: "LastMeasure") -> tuple[str, ...]:
-    changed = last.changed_files
-    if not changed:
-        return ()
-    files = "file has" if len(changed) == 1 else "files have"
-    return (f"{len(changed)} {files} changed since, such as {_near(changed[0])}",)
+    stale = last.changed_files
+    gone = [path for path in stale if not Path(path).exists()]
+    changed = [path for path in stale if path not in set(gone)]
+    return tuple(
+        f"{len(paths)} {files[len(paths) > 1]} since, such as {_near(paths[0])}"
+        for paths, files in (
+            (changed, ("file has changed", "files have changed")),
+            (gone, ("file is gone", "files are gone")),
+        )
+        if paths
+    )
 
 
 def _near(path: str) -> str:

@@ -1,10 +1,11 @@
 """Who made the others wait, for people to read: sentences, then what they rest on."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from synctax.report import tables
-from synctax.report.tables import Field, number, percent, time_us
+from synctax.report.tables import Field, Sentence, number, percent, time_us
 from synctax.report.text_plots import can_show_blocks
 
 if TYPE_CHECKING:
@@ -20,6 +21,11 @@ RANKS_SHOWN = 4
 """Ranks of each role below the table of classes."""
 
 NAME_WIDTH = 44
+NAME_LEAST = 20
+"""On a narrow terminal."""
+
+GO_ON = 4
+"""Blanks before the second line of a sentence, so that it is no sentence of its own."""
 
 
 def parts(found: "Attribution", result: "Result") -> "list[RenderableType]":
@@ -27,9 +33,10 @@ def parts(found: "Attribution", result: "Result") -> "list[RenderableType]":
     shown: list[RenderableType] = []
     for role in result.extra["groups"]:
         first, *more = role["verdict"]
-        shown += [f"{role['group']}: {first}", *(f"  {text}" for text in more), ""]
+        said = [f"{role['group']}: {first}", *(f"  {text}" for text in more)]
+        shown += [*(Sentence(text, GO_ON) for text in said), ""]
     shown += [classes(result), ""]
-    return [*shown, _top_ranks(found)]
+    return [*shown, *_top_ranks(found)]
 
 
 def classes(result: "Result") -> "RenderableType":
@@ -66,7 +73,7 @@ def collectives(result: "Result") -> "list[RenderableType]":
         _field(rows, "step", "step", rank=6),
         _field(rows, "tax_max_us", "tax", time_us),
         _field(rows, "straggler_rank", "straggler", _rank),
-        _field(rows, "culprit", "culprit", short),
+        replace(_field(rows, "culprit", "culprit", short), least=NAME_LEAST),
         _field(rows, "culprit_class", "class", str, rank=2),
         _field(rows, "culprit_why", "why", str, rank=5),
         _field(rows, "culprit_share", "share", percent, rank=1),
@@ -103,7 +110,7 @@ def _ranks(rows: Sequence[dict[str, Any]]) -> "RenderableType":
         _field(rows, "comm_us", "by comm", time_us, rank=3),
         _field(rows, "carried_us", "carried", time_us, rank=4),
         _field(rows, "origin_tax_us", "origin of", time_us, rank=1),
-        _field(rows, "culprit", "most by", short, rank=2),
+        replace(_field(rows, "culprit", "most by", short), least=NAME_LEAST),
         _field(rows, "culprit_us", "of it", time_us, rank=2),
     ]
     if any(not tables.is_absent(row["window"]) for row in rows):
@@ -111,16 +118,26 @@ def _ranks(rows: Sequence[dict[str, Any]]) -> "RenderableType":
     return tables.table(fields)
 
 
-def _top_ranks(found: "Attribution") -> "RenderableType":
-    """The ranks of each role that were last, or are the origin, for most of the tax."""
+def _top_ranks(found: "Attribution") -> "list[RenderableType]":
+    """The ranks of each role that were last, or are the origin, for most of the tax.
+
+    In order of the tax for which they were last.
+    """
     records = found.per_rank().astype(object).to_dict("records")
     rows = [{str(name): value for name, value in row.items()} for row in records]
     kept: list[dict[str, Any]] = []
+    cut = []
     for group in dict.fromkeys(row["group"] for row in rows):
-        own = [row for row in rows if row["group"] == group and _taxed(row) > 0]
-        own.sort(key=_taxed, reverse=True)
-        kept += own[:RANKS_SHOWN]
-    return _ranks(kept) if kept else "no rank made others wait"
+        mine = [row for row in rows if row["group"] == group]
+        own = sorted((row for row in mine if _taxed(row) > 0), key=_taxed, reverse=True)
+        own = sorted(own[:RANKS_SHOWN], key=lambda row: -float(row["tax_us"]))
+        kept += own
+        if 0 < len(own) < len(mine):
+            cut.append(f"{group}: {len(own)} of {len(mine)} ranks shown")
+    if not kept:
+        return ["no rank made others wait"]
+    said = [Sentence(f"{'; '.join(cut)} (all: --per-rank)")] if cut else []
+    return [_ranks(kept), *said]
 
 
 def _taxed(row: dict[str, Any]) -> float:

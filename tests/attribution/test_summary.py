@@ -4,21 +4,29 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import synctax
-from synctax.attribution.attribute import Attribution
+from synctax.attribution.attribute import Attribution, attribute
 from synctax.attribution.culprits import CLASSES
 from synctax.attribution.facts import facts, overall
-from synctax.attribution.labels import culprit_text, item_text, short_name, thread_text
+from synctax.attribution.labels import (
+    culprit_text,
+    item_text,
+    short_name,
+    thread_text,
+    time_text,
+)
 from synctax.attribution.model import Items
 from synctax.attribution.results import Known, Why
 from synctax.attribution.summary import excluded, parts, status_of
 from synctax.attribution.verdict import envelope
+from synctax.collectives.matches import Status
+from synctax.errors import SynctaxError
 from synctax.graph.model import NodeKind
 from synctax.schema import ATTRIBUTE, ATTRIBUTE_COLLECTIVES, ATTRIBUTE_RANKS
-from tests.attribution.examples import attributed
+from tests.attribution.examples import EXAMPLE, attributed, kept, measured
 
 SHARED_COLUMNS = ["group", "group_ranks", "op", "index", "step", "tax_max_us"]
 
@@ -453,6 +461,7 @@ def test_streams_and_threads_are_told_apart():
 
 @given(st.text(alphabet="ab<>():, [clone]", max_size=30), st.integers(2, 20))
 def test_a_short_name_is_short_and_begins_as_the_name_does(text, width):
+    assume(text.strip())
     name = short_name(text, width=width)
     assert len(name) <= width
     assert text.removeprefix("void ").startswith(name.removesuffix("…"))
@@ -469,7 +478,8 @@ def test_a_short_name_is_short_and_begins_as_the_name_does(text, width):
         ("f(int", "f(int"),
         ("x)", "x)"),
         ("(a)", "(a)"),
-        ("", ""),
+        ("", "(no name)"),
+        (" ", "(no name)"),
     ],
 )  # fmt: skip
 def test_parameters_are_left_out_of_a_short_name(text, name):
@@ -499,3 +509,31 @@ def test_a_notebook_shows_the_table(found):
     assert "<table" in html
     assert "communication" in html
     assert set(found.verdict()) == {"tp", "fsdp"}
+
+
+def test_where_no_tax_can_be_believed_the_reasons_of_most_are_named():
+    tax = measured(EXAMPLE)
+    found = tax.matches
+    status, reason = np.full(len(found), Status.HEAD, np.int8), np.full(len(found), -1)
+    status[:9], reason[:9] = Status.PARTIAL, 0
+    status[9] = Status.INVALID
+    lost = replace(
+        tax,
+        used=np.zeros(len(found), np.bool_),
+        status=status,
+        matches=replace(found, reason=reason, reasons=("rank 3 has none",)),
+    )
+    text = (
+        f"none of {len(found)} collectives .* \\({len(found) - 10} head, "
+        "9 partial: rank 3 has none\\); see"
+    )
+    with pytest.raises(SynctaxError, match=text):
+        attribute(lost, workers=1, cache=kept(EXAMPLE))
+
+
+@pytest.mark.parametrize(
+    ("value_us", "text"),
+    [(0.0, "0 µs"), (3.6e9, "1 h"), (999.7, "1 ms"), (3.6e12 * 1.5, "1,500 h")],
+)
+def test_times_change_their_unit(value_us, text):
+    assert time_text(value_us) == text

@@ -13,6 +13,7 @@ GOOD = Fit(50, 1.0, 0.0, 0.9999, 0.47, 1.0, 9.0)
 
 PLAIN = Facts(
     group="tp",
+    method="path",
     asked=50,
     told=50,
     waited=50,
@@ -28,6 +29,7 @@ PLAIN = Facts(
     propagated_share=0.0,
     diffuse_share=0.0,
     overlapped_share=0.0,
+    explained_share=0.9,
     classes=(("gemm", 0.78), ("attention", 0.15), ("copy", 0.07)),
     last=((2, 0.28), (0, 0.26), (1, 0.24), (3, 0.22)),
     class_of={},
@@ -51,9 +53,8 @@ def said(**changes: object) -> str:
 
 def test_classes_are_named_with_their_share_and_small_ones_are_not():
     text = said()
-    assert (
-        "culprits are GEMM kernels (78 % of the tax) and attention kernels (15 %)" in text
-    )
+    assert "culprits are GEMM kernels (in collectives with 78 % of the tax) and att" in text
+    assert "attention kernels (15 %);" in text
     assert "copies" not in text
 
 
@@ -92,7 +93,9 @@ def test_where_everything_is_carried_no_culprit_is_named():
         gpu_only_tax_us=None,
     )
     assert "no culprit can be named; rank 3 was last for 100 % of it" in text
-    assert "carried: 67 % of the tax was there when the windows opened; rank 3" in text
+    assert (
+        "carried: 67 % of the tax itself was there when the windows opened; rank 3" in text
+    )
     assert "rank 3 was late already for 100 % of it; no single item made them late" in text
     assert "host-bound: paths through the CPU hold 100 % of the tax; no path is" in text
 
@@ -102,7 +105,9 @@ def test_a_little_that_is_carried_is_not_worth_a_sentence():
     assert "carried" not in said(late_share=0.09, late=even)
     assert "carried" not in said(late_share=None)
     text = said(late_share=0.11, late=even)
-    assert "carried: 11 % of the tax was there when the windows opened; no rank" in text
+    assert (
+        "carried: 11 % of the tax itself was there when the windows opened; no rank" in text
+    )
     assert "no rank stands out (rank 0 was late already for 30 % of it)" in text
     assert "no single item" not in text
 
@@ -139,7 +144,9 @@ def test_a_wait_that_is_passed_on_names_where_it_began():
     text = said(
         propagated_share=0.59, passed_on_by=("tp",), origins=((5, 0.8), (2, 0.1)), n_ranks=8
     )
-    assert "passed on: 59 % of the tax is waiting for other groups (tp); rank" in text
+    assert (
+        "passed on: 59 % of the tax itself is waiting for other groups (tp); rank" in text
+    )
     assert "rank 5 was the origin of 80 % of it" in text
     even = said(propagated_share=0.2, origins=((1, 0.3),))
     assert "waiting for other groups; no rank stands out" in even
@@ -150,13 +157,14 @@ def test_a_wait_that_is_passed_on_names_where_it_began():
 
 def test_only_culprits_are_called_waits_for_other_groups():
     nobody = said(classes=(("passed_on", 0.8), ("gemm", 0.2)), propagated_share=0.0)
-    assert "culprits are GEMM kernels (20 % of the tax);" in nobody
-    assert "for 80 % of the tax stragglers waited in other groups' collectives, spread" in (
-        nobody
-    )
-    assert "spread over several" not in said(classes=(("passed_on", 0.09), ("gemm", 0.91)))
+    assert "culprits are GEMM kernels (in collectives with 20 % of the tax);" in nobody
+    assert "with 80 % of the tax stragglers waited in several collectives of" in nobody
+    assert "stragglers waited" not in said(classes=(("passed_on", 0.09), ("gemm", 0.91)))
     proven = said(classes=(("communication", 0.8), ("collective", 0.2)))
-    assert "waits for other groups (80 % of the tax) and collectives (20 %)" in proven
+    assert (
+        "waits for other groups (in collectives with 80 % of the tax) and collectives "
+        "(20 %)" in proven
+    )
     for name, text in (("transfer", "transfers of coll"), ("cpu_launch", "runtime calls")):
         told = said(classes=((name, 1.0),))
         assert f"culprits are {text}" in told
@@ -183,7 +191,7 @@ def test_the_worst_culprit_is_named_short_with_its_rank_and_how_often():
 
 
 def test_diffuse_and_hidden_waits_are_said_where_they_matter():
-    assert "diffuse: for 30 % of the tax no single item" in said(
+    assert "diffuse: in collectives with 30 % of the tax no single item" in said(
         classes=(("diffuse", 0.3),)
     )
     assert "diffuse" not in said(classes=(("gemm", 0.95), ("diffuse", 0.05)))
@@ -269,3 +277,29 @@ def test_without_a_wait_or_without_a_result_nobody_is_named():
 
 def test_what_is_nearly_all_is_not_called_all():
     assert "rank 2 was last for > 99.9 % of it" in said(last=((2, 0.99999), (1, 0.00001)))
+
+
+@pytest.mark.parametrize(
+    ("method", "kernels"),
+    [("longest", "the longest kernels"), ("last-kernel", "the last kernels")],
+)
+def test_methods_without_paths_say_nothing_of_paths(method, kernels):
+    changes = {
+        "classes": (("gemm", 0.6), ("passed_on", 0.2), ("diffuse", 0.2)),
+        "late_share": 0.3,
+        "late": ((1, 1.0),),
+        "propagated_share": 0.5,
+        "slipped": 3,
+    }
+    text = said(method=method, explained_share=0.003, **changes)
+    assert f"{kernels} are GEMM kernels (in collectives with 60 % of the tax)" in text
+    assert ", which explain 0.3 % of the tax itself; no rank" in text
+    words = ("culprit", "path", "equation", "carried", "passed on", "diffuse", "occur")
+    assert not [word for word in words if word in text]
+    every = said(**changes)
+    assert all(word in every for word in words)
+
+
+def test_a_culprit_without_a_name_is_told_to_have_none():
+    worst = Culprit("", "other", 2, 5, 0.9)
+    assert "most of all 5 × (no name) on rank 2: 90 % of the tax" in said(worst=worst)

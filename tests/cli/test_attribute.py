@@ -147,6 +147,11 @@ def test_files_that_changed_since_are_told(command, traces, tmp_path):
     for path in (tmp_path / "t").rglob("rank0*"):
         os.utime(path, ns=(1, 1))
     assert "note: 2 files have changed since" in command("attribute").stderr
+    for path in (tmp_path / "t").rglob("rank1*"):
+        path.unlink()
+    told = command("attribute", "--group", "tp").stderr
+    assert "note: 1 file has changed since, such as t/" in told
+    assert "note: 1 file is gone since, such as t/" in told
 
 
 def test_nothing_measured_and_nothing_named_says_what_to_do(attribute):
@@ -190,6 +195,7 @@ def test_windows_matches_and_methods_are_the_callers_choice(attribute, traces):
         ("--explain", "three"),
         ("--explain", "-1"),
         ("--explain", "3@"),
+        ("--explain", "3@a"),
         ("--explain", "9" * 30),
         ("--window", "start"),
         ("--tolerance-us", "nan"),
@@ -257,17 +263,21 @@ def test_paths_that_are_not_known_leave_a_list_and_no_summary(
     assert attribute(traces, "--per-rank").exit_code == 1
 
 
-def test_small_rows_are_folded_in_a_story_unless_v_is_given(attribute):
-    short = attribute(EXAMPLE, "--group", "tp", "--explain", "39@0-3", "-q").stdout
-    long = attribute(EXAMPLE, "--group", "tp", "--explain", "39@0-3", "-v").stdout
-    assert "4 events" in short
+def test_small_rows_are_folded_in_a_story_unless_v_is_given(attribute, traces):
+    short = attribute(traces, "--explain", "3", "-q").stdout
+    long = attribute(traces, "--explain", "3", "-v").stdout
+    table = long.split("\n\n")[1]
+    assert " events " in short.split("\n\n")[1]
+    assert " events " not in table
     assert len(long.splitlines()) > len(short.splitlines())
-    told = envelope(
-        attribute(EXAMPLE, "--group", "tp", "--explain", "39@0-3", "--format", "json")
-    )
-    assert told["parameters"]["explain"] == "39@0-3"
-    assert told["collective"] == "tp all_reduce #39"
-    assert told["schema"] == "synctax.attribute-story/1"
+
+
+def test_ranks_of_a_collective_may_be_written_in_any_way(attribute, traces):
+    for text in ("3@0,1", "3@0-1", " 3 @ 1, 0 "):
+        told = envelope(attribute(traces, "--explain", text, "--format", "json"))
+        assert told["parameters"]["explain"] == "3@0,1"
+        assert told["collective"] == "tp reduce_scatter #3"
+        assert told["schema"] == "synctax.attribute-story/1"
 
 
 def test_names_of_folders_are_escaped(command, tmp_path):

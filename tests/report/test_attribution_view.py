@@ -35,7 +35,7 @@ def test_windows_stand_beside_collectives_and_ranks_where_there_are_several():
         assert "window" not in text(view(Result(table, frame))).splitlines()[0]
         frame["window"] = "second"
         assert "second" in text(view(Result(table, frame)))
-        assert text(view(Result(table, frame.iloc[:0]))).startswith("no rows of")
+        assert text(view(Result(table, frame.iloc[:0]))).startswith("nothing to show")
 
 
 def test_a_bar_is_as_long_as_its_share(monkeypatch):
