@@ -17,7 +17,9 @@ from tests.graph.made import made
 from tests.graph.programs import Action, programs, simulate
 from tests.trace.builders import kernel
 
-law = settings(max_examples=40)
+law = settings(max_examples=25)
+plain_law = settings(max_examples=15)
+"""Laws that a mistake breaks in nearly every program."""
 RECORDS = st.sampled_from(["full", "calls", "none"])
 
 
@@ -56,7 +58,7 @@ def items(trace, graph, paths, number):
 # -------------------------------------------------------------------------- graphs
 
 
-@law
+@plain_law
 @given(graphs())
 def test_every_edge_goes_forward_in_number_and_time(found):
     _, graph = found
@@ -70,7 +72,7 @@ def test_every_edge_goes_forward_in_number_and_time(found):
     assert (graph.complete_ns <= start[graph.child]).all()
 
 
-@law
+@plain_law
 @given(graphs())
 def test_ancestors_are_those_of_networkx(found):
     _, graph = found
@@ -84,7 +86,7 @@ def test_ancestors_are_those_of_networkx(found):
         assert ROOT in above[node] or node == ROOT
 
 
-@law
+@plain_law
 @given(graphs())
 def test_pieces_of_a_thread_follow_each_other(found):
     _, graph = found
@@ -146,7 +148,7 @@ def assert_conserved(paths):
         assert_array_equal(paths.gap_ns[rows][:-1], start[1:] - stop[:-1])
 
 
-@law
+@plain_law
 @given(graphs(), st.data())
 def test_items_and_gaps_add_up_to_the_window(found, data):
     _, graph = found
@@ -158,7 +160,7 @@ def test_items_and_gaps_add_up_to_the_window(found, data):
     assert_conserved(critical_paths(graph, target, begin))
 
 
-@law
+@plain_law
 @given(graphs(), st.randoms(use_true_random=False))
 def test_any_walk_adds_up_whatever_it_follows(found, random):
     _, graph = found
@@ -168,7 +170,7 @@ def test_any_walk_adds_up_whatever_it_follows(found, random):
     assert_conserved(from_the_start(graph, target, deciding=np.array(picked)))
 
 
-@law
+@plain_law
 @given(graphs(), st.integers(-(10**18), 10**18))
 def test_shifting_all_times_changes_nothing(found, shift_ns):
     trace, graph = found
@@ -194,7 +196,7 @@ def untied(trace, graph):
     return ties.max() <= 1 and np.unique(ends).size == ends.size
 
 
-@law
+@plain_law
 @given(graphs(), st.randoms(use_true_random=False))
 def test_names_of_threads_and_streams_do_not_matter(found, random):
     trace, graph = found

@@ -16,7 +16,7 @@ from synctax.graph.model import EdgeKind, Provenance
 from synctax.trace.kineto import read_rank
 from tests.graph.made import Told, launch, sync
 from tests.graph.programs import programs, simulate
-from tests.graph.test_laws import RECORDS, law
+from tests.graph.test_laws import RECORDS, plain_law
 from tests.trace.builders import cpu_op, runtime
 
 REAL = {
@@ -50,7 +50,7 @@ def same_decisions(graph, other):
             assert_array_equal(getattr(graph, name)[one], getattr(other, name)[two])
 
 
-@law
+@plain_law
 @given(programs(), RECORDS)
 def test_no_edge_to_a_call_that_did_not_wait_decides(program, records):
     trace = simulate(program, records=records).trace()

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -19,6 +19,8 @@ CPU_KINDS = (EventKind.CPU_OP, EventKind.ANNOTATION, EventKind.RUNTIME)
 anything = st.lists(
     st.tuples(st.integers(-1, 1), st.integers(0, 12), st.integers(0, 8)), max_size=14
 ).map(lambda rows: [(lane, start, start + length) for lane, start, length in rows])
+plain_law = settings(max_examples=40)
+"""Laws that a mistake breaks in nearly every trace."""
 origins = st.sampled_from([0, EPOCH_NS, -EPOCH_NS])
 
 
@@ -110,6 +112,7 @@ def test_of_events_that_nest_none_is_cut(rows, origin):
     assert cut([(lane, s + origin, e + origin) for lane, s, e in rows]).clipped == 0
 
 
+@plain_law
 @given(anything)
 def test_a_thread_is_covered_once_from_its_first_moment_to_its_last(rows):
     found = cut(rows)
@@ -125,6 +128,7 @@ def test_a_thread_is_covered_once_from_its_first_moment_to_its_last(rows):
         assert reached == max(until(row, rows, parent) for row in of_lane)
 
 
+@plain_law
 @given(anything)
 def test_an_event_lasts_as_long_as_its_slices_and_the_events_in_it(rows):
     found = cut(rows)
@@ -137,6 +141,7 @@ def test_an_event_lasts_as_long_as_its_slices_and_the_events_in_it(rows):
     assert total == [until(r, rows, parent) - rows[r][1] for r in range(len(rows))]
 
 
+@plain_law
 @given(anything)
 def test_every_event_has_a_slice_and_only_sole_slices_are_empty(rows):
     sizes = defaultdict(list)
@@ -149,6 +154,7 @@ def test_every_event_has_a_slice_and_only_sole_slices_are_empty(rows):
     assert all(len(each) == 1 or min(each) > 0 for each in sizes.values())
 
 
+@plain_law
 @given(anything, st.randoms(use_true_random=False))
 def test_the_order_of_threads_among_each_other_is_of_no_account(rows, random):
     lanes = [lane for lane, *_ in rows]
@@ -164,6 +170,7 @@ def test_the_order_of_threads_among_each_other_is_of_no_account(rows, random):
         assert_array_equal(getattr(other.slices, name), getattr(one.slices, name))
 
 
+@plain_law
 @given(anything, origins)
 def test_slices_move_with_the_clock_to_the_nanosecond(rows, origin):
     one, moved = cut(rows), cut([(lane, s + origin, e + origin) for lane, s, e in rows])

@@ -327,6 +327,16 @@ def test_kernels_that_start_before_their_launch_show_the_skew_of_the_clocks():
     assert story.thread(1)[0] == ("cudaLaunchKernel", 61, 66)
 
 
+@pytest.mark.parametrize(("delay", "noted"), [(150_000, False), (250_000, True)])
+def test_a_host_clock_that_may_be_behind_is_noted_and_left(delay, noted):
+    story = Told(
+        launch("gemm", (0, 5), (delay, delay + 10), corr=1),
+        launch("add", (6, 9), (delay + 20, delay + 30), corr=2),
+    )
+    assert story.graph.skew_ns == 0
+    assert story.reasons() == ({"host_clock_early": 1} if noted else {})
+
+
 @pytest.mark.parametrize("count", [1, 2, 30])
 def test_a_damaged_launch_is_no_skew(count):
     sane = [launch(f"k{i}", (50 * i, 50 * i + 5), (50 * i + 8, 50 * i + 20), corr=i + 1)
@@ -868,6 +878,28 @@ def test_networkx_gets_nodes_and_edges_with_their_meaning():
     assert edge == {"kind": "stream", "provenance": "recorded", "complete_ns": 50_000}
     assert nx.nodes[story.node("gemm")]["kind"] == "gpu"
     assert nx.number_of_edges() <= story.graph.parent.size
+
+
+def test_streams_that_run_nothing_pass_on_what_they_wait_for():
+    """Stream 8 waits for 7, 9 for 8, 10 for 9: in the end 10 waits for the GEMM on 7."""
+    passed_on = [
+        [
+            record_and_wait(record=10 + on, wait=20 + on, at=5 + 3 * (on - 7)),
+            stream_wait(
+                6 + 3 * (on - 7), 0.3, stream=on + 1, on_stream=on, on_corr=10 + on,
+                corr=20 + on,
+            ),
+        ]
+        for on in (7, 8, 9)
+    ]  # fmt: skip
+    story = Told(
+        launch("gemm", (0, 2), (10, 80), corr=1),
+        passed_on,
+        [launch(f"old {n}", (2 + n / 10, 2.1 + n / 10), (3, 4), stream=n, corr=30 + n)
+         for n in (8, 9)],
+        launch("end", (20, 22), (81, 90), stream=10, corr=4),
+    )  # fmt: skip
+    assert ("gemm", "cross", "recorded") in story.into("end")
 
 
 def test_thousands_of_waits_on_a_stream_that_runs_nothing_stay_few_edges():
