@@ -68,9 +68,8 @@ def judge(
     usual = culprits.Usual(*merge_usual([told.usual for told in rounds.told.values()]))
     tax_ns = (tax.waits.longest_ns - tax.waits.shortest_ns)[slow.slot]
     results = _measured(tax, rounds, (slow, fast), tax_ns)
-    own_ns = _without_swings(blamed, twins, compared.own_ns, tax_ns)
-    best = culprits.largest(own_ns, blamed.first)
-    own = np.append(own_ns, 0)[best]
+    best = culprits.largest(compared.own_ns, blamed.first)
+    own = np.append(compared.own_ns, 0)[best]
     alone = np.append(compared.alone_ns, 0)[best] > 0
     carried_ns = np.minimum(blamed.sum(compared.carried_ns), tax_ns)
     results = replace(
@@ -93,20 +92,6 @@ def judge(
     results = _without_culprit(results, least)
     results = _unknown(results, slow, fast)
     return Judged(origins(results, tax), before, fast, twins, compared, notes)
-
-
-def _without_swings(blamed: PathSet, twins: Counterparts, own_ns: I64, tax_ns: I64) -> I64:
-    """Drop host items that made up elsewhere for what they took longer.
-
-    A call can take far longer than its counterpart and its neighbour of the same name as
-    much less: longer by more than the tax, and over all of the name by less than half.
-    """
-    limit = tax_ns[blamed.path]
-    items = blamed.items
-    net = items.kin_ns - twins.kin_ns
-    swings = culprits.is_host(items) & (own_ns > limit) & (twins.kin_count > 0)
-    swings &= net < LEAST_SHARE * limit
-    return np.where(swings, 0, own_ns)
 
 
 def _slipped(results: Results, blamed: PathSet, slips: Bool) -> tuple[Note, ...]:
