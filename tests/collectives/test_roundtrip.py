@@ -130,7 +130,7 @@ def jobs(draw: st.DrawFn, *, metadata: str = "full") -> SynthJob:
 
 
 rounds = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 
 

@@ -100,7 +100,7 @@ unrelated_events = st.lists(
 
 
 @given(unrelated=st.lists(unrelated_events, min_size=4, max_size=4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_events_that_have_nothing_to_do_with_it_change_no_row(files, unrelated):
     mixed = {
         name: with_events(data, more)

@@ -13,7 +13,7 @@ from tests.synth import oracle
 from tests.synth.jobs import jobs
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(jobs())
 def test_the_truth_file_is_what_the_files_say(job):
     with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +99,7 @@ def check_files(job, known, by_rank):
             assert end["id"] in launches
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(jobs())
 def test_the_truth_without_files_is_that_with_files(job):
     with tempfile.TemporaryDirectory() as folder:

@@ -116,7 +116,7 @@ def test_a_skewed_start_is_paid_in_the_first_collectives():
     assert max(later) < 1
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     rank=st.integers(0, 15),
     step=st.integers(0, 1),
