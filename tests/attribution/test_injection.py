@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import synctax
+from synctax.attribution.attribute import attribute
 from synctax.attribution.labels import culprit_text
 from synctax.attribution.results import Known
-from synctax.synth import Delay, SynthJob, truth
-from tests.attribution.examples import attributed
+from synctax.synth import Delay, SynthJob, truth, write
+from tests.attribution.examples import attributed, kept
 from tests.attribution.injected import draw, judge, run, written
 
 QUIET = SynthJob(
@@ -118,3 +120,24 @@ def test_the_longest_kernel_is_not_the_late_one(tmp_path):
     wrong = judge(case, attributed(tmp_path, method="longest"), known)
     assert right.what == "ok", right.detail
     assert "culprit" in wrong.what
+
+
+def test_renumbering_the_ranks_renumbers_the_answer(tmp_path):
+    job = SynthJob(tp=4, fsdp=1, layers=2, steps=2, seed=4, metadata="none")
+    write(job, tmp_path)
+    ranks = synctax.load([str(tmp_path)], workers=1, cache=kept(tmp_path)).ranks
+    other = {0: 2, 1: 3, 2: 1, 3: 0}
+    moved = tuple(replace(rank, rank=other[rank.rank]) for rank in ranks)
+    one, two = (
+        attribute(synctax.measure(found), workers=1, cache=kept(tmp_path))
+        for found in (ranks, moved)
+    )
+    np.testing.assert_array_equal(one.results.tax_ns, two.results.tax_ns)
+    np.testing.assert_array_equal(one.results.culprit_ns, two.results.culprit_ns)
+    assert len(one.results) > 20
+    for number in range(len(one.results)):
+        assert culprit_text(one, number) == culprit_text(two, number)
+        late, as_late = (
+            found.tax.matches.ranks[found.slow.rank[number]].rank for found in (one, two)
+        )
+        assert other[late] == as_late
