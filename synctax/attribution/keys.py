@@ -152,11 +152,6 @@ class Families:
         return np.where(known, self.count[at], 0), np.where(known, self.total_ns[at], 0)
 
 
-def node_keys(trace: RankTrace, graph: Graph, collective: I64, number: I64) -> U64:
-    """Name every node once; see `NodeNames.keys`."""
-    return NodeNames.of(trace, graph).keys(collective, number)
-
-
 def _occurrence(values: U64) -> U64:
     """Which of its equals each value is, in order, from 0."""
     order = np.argsort(values, kind="stable")

@@ -71,7 +71,7 @@ class Items:
     edge, provenance : int8
         Of the edge that leads on.
     key : uint64
-        Its name on all ranks (`keys.node_keys`).
+        Its name on all ranks (`keys.NodeNames.named`).
     kin : uint64
         What it has in common with other occurrences of its name (`keys.Named`).
     kin_count, kin_ns : int64

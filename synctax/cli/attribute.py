@@ -9,7 +9,9 @@ from synctax.attribution.options import Match, Method, Options, Window
 from synctax.cli.options import (
     Finite,
     RankSet,
+    group_option,
     manifest_option,
+    op_option,
     output_options,
     ranks_option,
     steps_option,
@@ -55,8 +57,8 @@ class CollectiveIndex(click.ParamType):  # type: ignore[type-arg]  # generic sin
 
 @click.command()
 @click.argument("traces", nargs=-1, metavar="[TRACES]...")
-@click.option("--group", metavar="ROLE", help="Only this role (tp, dp, ...) or group name.")
-@click.option("--op", metavar="OP", help="Only this operation, such as all_reduce.")
+@group_option
+@op_option
 @steps_option
 @ranks_option
 @click.option(

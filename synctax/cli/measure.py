@@ -7,7 +7,9 @@ import click
 
 from synctax.cli.options import (
     Finite,
+    group_option,
     manifest_option,
+    op_option,
     output_options,
     ranks_option,
     steps_option,
@@ -27,8 +29,8 @@ ROUTINE = frozenset({"skipped_category"})
 
 @click.command()
 @traces_argument
-@click.option("--group", metavar="ROLE", help="Only this role (tp, dp, ...) or group name.")
-@click.option("--op", metavar="OP", help="Only this operation, such as all_reduce.")
+@group_option
+@op_option
 @steps_option
 @ranks_option
 @click.option(

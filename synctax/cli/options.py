@@ -118,6 +118,16 @@ ranks_option: Decorator[Any] = click.option(
 )
 """`ranks: frozenset[int] | None`."""
 
+group_option: Decorator[Any] = click.option(
+    "--group", metavar="ROLE", help="Only this role (tp, dp, ...) or group name."
+)
+"""`group: str | None`."""
+
+op_option: Decorator[Any] = click.option(
+    "--op", metavar="OP", help="Only this operation, such as all_reduce."
+)
+"""`op: str | None`."""
+
 steps_option: Decorator[Any] = click.option(
     "--steps",
     type=StepRange(),

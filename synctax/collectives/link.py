@@ -64,7 +64,7 @@ def launching(events: Events, rows: I64) -> I64:
         Indices into `events`, -1 where neither is known.
     """
     calls = np.flatnonzero(events.kind == EventKind.RUNTIME)
-    found = _find(events.correlation[calls], events.correlation[rows])
+    found = by_id(events.correlation[calls], events.correlation[rows])
     launched = take(calls, found)
 
     external = events.external_id[rows]
@@ -73,19 +73,26 @@ def launching(events: Events, rows: I64) -> I64:
         operators = np.flatnonzero(
             (events.kind == EventKind.CPU_OP) | (events.kind == EventKind.ANNOTATION)
         )
-        found = _find(events.external_id[operators], np.where(lost, external, ABSENT))
+        found = by_id(events.external_id[operators], np.where(lost, external, ABSENT))
         launched = np.where(lost, take(operators, found), launched)
     return launched
 
 
-def _find(ids: I64, wanted: I64) -> I64:
-    """Index of the first of `ids` that equals each wanted id, -1 where none."""
-    keys, inverse = np.unique(wanted, return_inverse=True)
-    slot = np.minimum(np.searchsorted(keys, ids), keys.size - 1)
-    match = np.flatnonzero((keys[slot] == ids) & (ids > 0)) if keys.size else ids[:0]
-    first = np.full(keys.size, ABSENT, np.int64)
-    first[slot[match][::-1]] = match[::-1]
-    return first[inverse]
+def by_id(ids: I64, wanted: I64) -> I64:
+    """Find the first of `ids` (n,) that equals each wanted id, -1 if none or not above 0.
+
+    Returns
+    -------
+    (q,) int64
+        Index into `ids`.
+    """
+    order = np.argsort(ids, kind="stable")
+    at = np.searchsorted(ids[order], wanted, side="left")
+    found = np.full(wanted.size, ABSENT, np.int64)
+    inside = np.flatnonzero((at < ids.size) & (wanted > 0))
+    hit = inside[ids[order[at[inside]]] == wanted[inside]]
+    found[hit] = order[at[hit]]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import ABSENT, I8, I64, NS_PER_US, Bool
+from synctax.collectives.link import by_id
 from synctax.graph.launches import NEVER_NS, Launches
 from synctax.graph.lines import Gpu, Lines
-from synctax.graph.lookup import by_id
 from synctax.graph.model import Provenance
 from synctax.graph.records import StreamWaits
 from synctax.trace import names

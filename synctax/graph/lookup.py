@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from synctax.arrays import ABSENT, I64
+from synctax.arrays import I64
 
 Side = Literal["left", "right"]
 
@@ -51,21 +51,4 @@ def search(values: I64, bounds: I64, group: I64, wanted: I64, *, side: Side) -> 
         part = values[bounds[number] : bounds[number + 1]]
         place = np.searchsorted(part, wanted[rows], side=side)
         found[rows] = bounds[number] + place
-    return found
-
-
-def by_id(ids: I64, wanted: I64) -> I64:
-    """Find the first of `ids` (n,) that equals each wanted id, -1 if none or not above 0.
-
-    Returns
-    -------
-    (q,) int64
-        Index into `ids`.
-    """
-    order = np.argsort(ids, kind="stable")
-    at = np.searchsorted(ids[order], wanted, side="left")
-    found = np.full(wanted.size, ABSENT, np.int64)
-    inside = np.flatnonzero((at < ids.size) & (wanted > 0))
-    hit = inside[ids[order[at[inside]]] == wanted[inside]]
-    found[hit] = order[at[hit]]
     return found
