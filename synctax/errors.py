@@ -22,3 +22,7 @@ class GateFailedError(SynctaxError):
     """A limit that the user set was exceeded."""
 
     exit_code = 4
+
+
+class FitError(SynctaxError):
+    """The data do not carry the fit that was asked for: too few, all equal, no optimum."""

@@ -17,8 +17,9 @@ from typing import Any, Final
 from synctax import __version__
 from synctax.arrays import NS_PER_S
 from synctax.errors import SynctaxError
+from synctax.notes import Note
 from synctax.trace import store
-from synctax.trace.model import Note, RankTrace
+from synctax.trace.model import RankTrace
 
 DIRECTORY: Final = ".synctax"
 """Where a workspace lies unless the user says otherwise: in the current directory."""

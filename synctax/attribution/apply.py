@@ -14,8 +14,8 @@ from synctax.attribution.world import World
 from synctax.collectives.model import UNLABELLED
 from synctax.errors import SynctaxError
 from synctax.graph.model import NodeKind
+from synctax.notes import Note
 from synctax.trace import names
-from synctax.trace.model import Note
 from synctax.trace.names import known_roles
 
 _SHOWN = 12

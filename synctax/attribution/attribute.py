@@ -21,7 +21,7 @@ from synctax.collectives.load import Cache
 from synctax.collectives.matches import Status
 from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
-from synctax.trace.model import Note
+from synctax.notes import Note
 
 if TYPE_CHECKING:
     import pandas as pd

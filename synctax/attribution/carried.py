@@ -13,7 +13,7 @@ from synctax.attribution.results import Results, Why
 from synctax.attribution.rounds import Rounds
 from synctax.attribution.variation import Counterparts, most_ns, slipped
 from synctax.attribution.windows import Wanted
-from synctax.trace.model import Note
+from synctax.notes import Note
 
 REACH_FACTOR = 50
 REACH_LEAST_NS = 50_000 * NS_PER_US

@@ -23,7 +23,7 @@ from synctax.attribution.variation import (
 )
 from synctax.collectives.tax import Tax
 from synctax.graph.model import EdgeKind
-from synctax.trace.model import Note
+from synctax.notes import Note
 
 LEAST_SHARE = 0.5
 """An item that explains less than this share of the tax is no culprit."""

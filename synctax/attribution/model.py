@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import I8, I32, I64, U64, Bool
-from synctax.trace.model import Note
+from synctax.notes import Note
 
 NO_FENCE = np.iinfo(np.int64).min
 """Beginning of a window that no fence begins: that of the rank's trace."""

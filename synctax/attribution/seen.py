@@ -14,7 +14,8 @@ from synctax.attribution.walk import OnBytes, Reading, collective_nodes
 from synctax.collectives.model import RankCollectives
 from synctax.graph.build import build_graph
 from synctax.graph.model import EdgeKind, Graph, NodeKind
-from synctax.trace.model import EventKind, Note, RankTrace
+from synctax.notes import Note
+from synctax.trace.model import EventKind, RankTrace
 
 Task = tuple[RankCollectives, I64, I64]
 """A rank; rows of its collectives that divide its trace, and their numbers."""

@@ -13,8 +13,8 @@ from synctax.attribution.results import Known, Why
 from synctax.collectives.matches import Status
 from synctax.collectives.summary import per_collective as measured
 from synctax.collectives.summary import ranks_text
+from synctax.notes import Note
 from synctax.schema import ATTRIBUTE, ATTRIBUTE_COLLECTIVES, ATTRIBUTE_RANKS
-from synctax.trace.model import Note
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from synctax.collectives.load import Cache
 from synctax.collectives.matches import Matches, Status
 from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
-from synctax.trace.model import Note
+from synctax.notes import Note
 
 NS_PER_MS = 1_000_000
 

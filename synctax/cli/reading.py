@@ -11,7 +11,7 @@ from synctax.report.output import NoteLike, Output
 if TYPE_CHECKING:
     from synctax.collectives.load import Job
     from synctax.collectives.tax import Tax
-    from synctax.trace.model import Note
+    from synctax.notes import Note
     from synctax.workspace import Workspace
 
 ROUTINE = frozenset(

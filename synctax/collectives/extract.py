@@ -14,7 +14,8 @@ from synctax.collectives.catalog import Catalog, catalog
 from synctax.collectives.link import anchor
 from synctax.collectives.model import Op, RankCollectives
 from synctax.collectives.sources import Described, Operations, Sources, operations, settle
-from synctax.trace.model import Note, RankTrace
+from synctax.notes import Note
+from synctax.trace.model import RankTrace
 from synctax.trace.steps import Steps, cpu_steps, gpu_steps
 
 

@@ -11,11 +11,12 @@ from typing import Protocol
 from synctax.collectives.extract import extract
 from synctax.collectives.model import RankCollectives
 from synctax.errors import BadInputError, SynctaxError
+from synctax.notes import Note
 from synctax.trace.assign import Assignment, FileStatus, Placement, assign
 from synctax.trace.discover import Discovery, Skipped, Targets, discover, natural_key
 from synctax.trace.facts import FileFacts, facts
 from synctax.trace.kineto import read_rank
-from synctax.trace.model import Note, RankTrace
+from synctax.trace.model import RankTrace
 from synctax.trace.oddities import Problem, name_some, rank_text
 from synctax.trace.pool import map_files
 

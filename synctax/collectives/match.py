@@ -17,7 +17,7 @@ from synctax.collectives.repeats import without_repeats
 from synctax.collectives.siblings import sibling_sets
 from synctax.collectives.status import Facts, judge, operations
 from synctax.collectives.union import sequence
-from synctax.trace.model import Note
+from synctax.notes import Note
 
 DEFAULT_END_TOLERANCE_US = 200.0
 """On one host the ends of healthy collectives were seen to lie up to 72 µs apart."""

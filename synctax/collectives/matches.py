@@ -7,7 +7,7 @@ from synctax.arrays import F64, I8, I32, I64
 from synctax.collectives.clock import ClockFit
 from synctax.collectives.model import RankCollectives
 from synctax.collectives.pool import JobGroup, Participations
-from synctax.trace.model import Note
+from synctax.notes import Note
 
 
 class Identity(IntEnum):

@@ -10,8 +10,9 @@ from synctax.collectives.distinct import distinct_rows
 from synctax.collectives.groups import GroupFacts
 from synctax.collectives.model import Group, Origin
 from synctax.collectives.sources import Described, Sources, op_code
+from synctax.notes import Note
 from synctax.trace import names
-from synctax.trace.model import Note, RankTrace, TraceMeta
+from synctax.trace.model import RankTrace, TraceMeta
 from synctax.trace.names import by_name
 
 

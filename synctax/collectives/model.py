@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
 from synctax.arrays import I8, I32, I64, U64, Bool
+from synctax.notes import Note
 from synctax.trace import names
-from synctax.trace.model import Note
 
 
 class Op(IntEnum):

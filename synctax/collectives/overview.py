@@ -9,9 +9,10 @@ import numpy as np
 from synctax.collectives.load import FileRow, Job
 from synctax.collectives.model import Op, RankCollectives
 from synctax.collectives.pool import JobGroup, Participations, gather
+from synctax.notes import Note
 from synctax.trace import names
 from synctax.trace.facts import FileFacts
-from synctax.trace.model import EventKind, Note
+from synctax.trace.model import EventKind
 from synctax.trace.oddities import name_some, rank_text
 
 PAIR = 2

@@ -8,7 +8,7 @@ import numpy as np
 from synctax.arrays import I8, I32, I64, U64, Bool
 from synctax.collectives.model import Group, Origin, RankCollectives
 from synctax.collectives.streams import stream_numbers
-from synctax.trace.model import Note
+from synctax.notes import Note
 
 
 @dataclass(frozen=True, slots=True)

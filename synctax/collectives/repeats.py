@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from synctax.collectives.model import RankCollectives
-from synctax.trace.model import Note
+from synctax.notes import Note
 
 _COLUMNS = (
     "start_ns", "duration_ns", "op", "group", "kernel", "dtype", "payload_bytes", "seq",

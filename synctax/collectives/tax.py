@@ -14,7 +14,7 @@ from synctax.collectives.matches import Matches, Status
 from synctax.collectives.model import UNLABELLED, Op, RankCollectives
 from synctax.collectives.wait import Waits, busbw_factor, busbw_gb_per_s, exposed_ns, waits
 from synctax.errors import SynctaxError
-from synctax.trace.model import Note
+from synctax.notes import Note
 from synctax.trace.names import known_roles
 
 if TYPE_CHECKING:

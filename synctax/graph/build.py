@@ -19,7 +19,8 @@ from synctax.graph.records import StreamWaits
 from synctax.graph.spans import Issued, issued
 from synctax.graph.streams import CrossEdges, cross_edges
 from synctax.graph.waits import Waits, cut_waits, shifted
-from synctax.trace.model import Note, RankTrace
+from synctax.notes import Note
+from synctax.trace.model import RankTrace
 
 _T = TypeVar("_T", bound=np.generic)
 

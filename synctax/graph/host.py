@@ -12,7 +12,8 @@ import numpy as np
 from synctax.arrays import ABSENT, I8, I32, I64, Bool
 from synctax.graph.model import NodeKind
 from synctax.graph.slices import exclusive_slices
-from synctax.trace.model import EventKind, Note, RankTrace
+from synctax.notes import Note
+from synctax.trace.model import EventKind, RankTrace
 from synctax.trace.names import by_name, range_kind
 from synctax.trace.steps import step_number
 

@@ -7,7 +7,8 @@ import numpy as np
 from synctax.arrays import ABSENT, I8, I64, NS_PER_US, Bool
 from synctax.collectives.link import launching
 from synctax.graph.model import Provenance
-from synctax.trace.model import EventKind, Events, Note
+from synctax.notes import Note
+from synctax.trace.model import EventKind, Events
 
 EARLY_NS = 200_000 * NS_PER_US
 """No queue of launches is this long all the time."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synctax.arrays import I8, I32, I64
-from synctax.trace.model import Note
+from synctax.notes import Note
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -9,8 +9,9 @@ from synctax.graph.launches import Launches
 from synctax.graph.lines import Gpu, Lines
 from synctax.graph.model import Provenance
 from synctax.graph.records import Recorded, StreamWaits, recorded_waits
+from synctax.notes import Note
 from synctax.trace import names
-from synctax.trace.model import EventKind, Note, RankTrace
+from synctax.trace.model import EventKind, RankTrace
 from synctax.trace.names import by_name
 
 EXPLAINED_NS = 15 * NS_PER_US

@@ -11,7 +11,8 @@ from synctax.graph.host import Pieces, take_pieces
 from synctax.graph.lookup import runs, search
 from synctax.graph.model import NodeKind, Provenance
 from synctax.graph.spans import Issued
-from synctax.trace.model import Note, RankTrace
+from synctax.notes import Note
+from synctax.trace.model import RankTrace
 
 
 @dataclass(frozen=True, slots=True)

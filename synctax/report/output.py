@@ -230,7 +230,7 @@ def note_text(note: NoteLike) -> str:
 
     Examples
     --------
-    >>> from synctax.trace.model import Note
+    >>> from synctax.notes import Note
     >>> note_text(Note("duration_negative", 1200, "durations below 0", "line 12"))
     '1,200 × durations below 0 [duration_negative] (first: line 12)'
     >>> note_text(Note("head", 3))

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from synctax.notes import Note
 from synctax.trace.discover import TraceFile
 from synctax.trace.facts import FileFacts
-from synctax.trace.model import Note
 from synctax.trace.oddities import Problem, notes_on, problems_with, unplaced, valid
 from synctax.trace.windows import (
     Claim,

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import NS_PER_US, Bool
+from synctax.notes import Note
 from synctax.trace.model import (
     GPU_KINDS,
     CommArgs,
     Device,
     EventKind,
     Events,
-    Note,
     RankTrace,
     TraceMeta,
 )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from synctax.arrays import I8, I32, I64, U64
+from synctax.notes import Note
 
 
 class EventKind(IntEnum):
@@ -29,20 +30,6 @@ class EventKind(IntEnum):
 
 
 GPU_KINDS = (EventKind.KERNEL, EventKind.MEMCPY, EventKind.MEMSET)
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Something that was repaired, inferred or left out, how often, and where first.
-
-    `reason` is a stable identifier (`unescaped_quote`, `duration_negative`, ...);
-    `detail` is for people, `where` names the first place (`line 12`, `byte 3,401`).
-    """
-
-    reason: str
-    count: int
-    detail: str = ""
-    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
+from synctax.notes import Note
 from synctax.trace.discover import TraceFile
 from synctax.trace.jobs import different_jobs
-from synctax.trace.model import Note
 from synctax.trace.numbers import MAX_RANK
 from synctax.trace.windows import Claim, Labelled, fingerprint, overlaps, repeated
 

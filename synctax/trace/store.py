@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from synctax.errors import SynctaxError
+from synctax.notes import Note
 from synctax.trace.model import (
     CommArgs,
     Device,
@@ -26,7 +27,6 @@ from synctax.trace.model import (
     GroupConfig,
     KernelArgs,
     Lanes,
-    Note,
     RankTrace,
     SyncArgs,
     TraceMeta,

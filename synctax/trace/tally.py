@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from synctax.trace.model import Note
+from synctax.notes import Note
 
 DETAILS = {
     "unescaped_quote": "quotes inside a text were escaped",

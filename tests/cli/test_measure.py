@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from synctax.notes import Note
 from synctax.schema import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 from synctax.synth import SynthJob, write
-from synctax.trace.model import Note
 from tests.conftest import ROOT, assert_in_words
 from tests.trace.builders import annotation, kernel, trace
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from synctax.collectives.extract import extract
-from synctax.trace.model import Device, Note, TraceMeta
+from synctax.notes import Note
+from synctax.trace.model import Device, TraceMeta
 from tests.collectives.build import (
     call,
     copy,

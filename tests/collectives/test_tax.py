@@ -7,8 +7,8 @@ from synctax.collectives.model import Group, Op
 from synctax.collectives.summary import ranks_text
 from synctax.collectives.tax import measure
 from synctax.errors import SynctaxError
+from synctax.notes import Note
 from synctax.schema import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
-from synctax.trace.model import Note
 from tests.collectives.job import UNLABELLED, C, lockstep, rank
 
 PAIR = Group("0", (0, 1), "tp", 2, "kernel")

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synctax.errors import SynctaxError
+from synctax.notes import Note
 from synctax.report import output
 from synctax.report.output import Output, Result, emit
 from synctax.schema import Column, Table
-from synctax.trace.model import Note
 
 TABLE = Table(
     "synctax.probe/1",

@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from synctax.notes import Note
 from synctax.trace.facts import facts
 from synctax.trace.model import (
     CommArgs,
@@ -12,7 +13,6 @@ from synctax.trace.model import (
     Events,
     KernelArgs,
     Lanes,
-    Note,
     RankTrace,
     SyncArgs,
     TraceMeta,

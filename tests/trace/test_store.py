@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from synctax.notes import Note
 from synctax.trace import store
 from synctax.trace.model import (
     CommArgs,
@@ -19,7 +20,6 @@ from synctax.trace.model import (
     GroupConfig,
     KernelArgs,
     Lanes,
-    Note,
     RankTrace,
     SyncArgs,
     TraceMeta,

@@ -1,0 +1,1 @@
+"""How the wait grows with the number of ranks: extreme values of block times."""
