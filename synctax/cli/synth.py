@@ -101,6 +101,10 @@ _HELP = {
     "jitter_law": "Law of the kernels' times; with none, nothing is random.",
     "jitter": "Standard deviation of a kernel's time over its mean.",
     "xi": "Shape of the Frechet law.",
+    "jitter_scope": "Whether kernels vary one by one, or compute blocks as a whole: what "
+    "runs between two tp collectives, so that its time has the law.",
+    "common_jitter": "Standard deviation of what all ranks share, over the mean.",
+    "rank_jitter": "Standard deviation of what ranks differ by for good, over the mean.",
     "cpu_jitter": "Random part of a launch's CPU time over its fixed part.",
     "delays": "Make a rank late: rank=2,step=1,kernel=3,ms=5. With side=gpu the kernel "
     "runs longer; else its launch is late: side=op (or cpu), the operators around it take "

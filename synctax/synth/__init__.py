@@ -1,6 +1,7 @@
 """Traces with known answers: simulate a job, write what its profilers would have."""
 
 from synctax.synth.answers import CollectiveTruth, InjectedTruth, RankTruth, Truth
+from synctax.synth.blocks import BlockLaw, block_laws, expected_tau_us
 from synctax.synth.delay import Delay
 from synctax.synth.job import SynthJob
 from synctax.synth.lateness import Lateness, Variation
@@ -9,6 +10,7 @@ from synctax.synth.writer import TRUTH_FILE, truth, write
 
 __all__ = [
     "TRUTH_FILE",
+    "BlockLaw",
     "CollectiveTruth",
     "CriticalPath",
     "Delay",
@@ -19,6 +21,8 @@ __all__ = [
     "SynthJob",
     "Truth",
     "Variation",
+    "block_laws",
+    "expected_tau_us",
     "truth",
     "write",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 
 from synctax.arrays import I64, NS_PER_US
+from synctax.synth.blocks import block_laws
 from synctax.synth.delay import Delay
 from synctax.synth.job import SynthJob
 from synctax.synth.lateness import Lateness
@@ -22,6 +23,9 @@ from synctax.synth.program import (
 from synctax.synth.window import Edges, place
 
 SCHEMA = "synctax.synth-truth/1"
+
+_LATER = {"jitter_scope", "common_jitter", "rank_jitter"}
+"""Options that the truth names where they are used, so that older jobs keep their bytes."""
 
 Place = tuple[int, int, int]
 """A collective of a job: step from 0, number among those of the step, group."""
@@ -215,13 +219,20 @@ class Truth:
     def to_json(self) -> Iterator[bytes]:
         """Yield the truth file piece by piece, one collective a line."""
         parameters = dataclasses.asdict(self.job)
+        for name in _LATER & _defaults(self.job):
+            del parameters[name]
         yield b'{"schema": "%s",\n"parameters": %s,\n"collectives": [' % (
             SCHEMA.encode(),
             _dumps(parameters),
         )
         for number, collective in enumerate(self.collectives()):
             yield (b",\n" if number else b"\n") + _dumps(_row(collective))
-        yield b'\n],\n"ranks": %s,\n"injected": %s}\n' % (
+        if self.job.jitter_scope == "block":
+            laws = block_laws(self.job, self.program)
+            yield b'\n],\n"blocks": %s' % _dumps(laws)
+        else:
+            yield b"\n]"
+        yield b',\n"ranks": %s,\n"injected": %s}\n' % (
             _dumps(self.ranks),
             _dumps(self.injected),
         )
@@ -299,6 +310,15 @@ def _row(collective: CollectiveTruth) -> dict[str, object]:
     row = {name: getattr(collective, name) for name in names}
     why = row.pop("lateness")
     return row if why is None else row | {"lateness": why.to_json()}
+
+
+def _defaults(job: SynthJob) -> set[str]:
+    """Name the options that are at their default."""
+    return {
+        option.name
+        for option in dataclasses.fields(job)
+        if getattr(job, option.name) == option.default
+    }
 
 
 def _dumps(value: object) -> bytes:

@@ -6,7 +6,8 @@ from typing import Literal, get_args
 
 from synctax.synth.delay import Delay, check_delays
 
-JitterLaw = Literal["normal", "gumbel", "frechet", "none"]
+JitterLaw = Literal["normal", "student", "gumbel", "frechet", "none"]
+JitterScope = Literal["kernel", "block"]
 TpOp = Literal["reduce_scatter", "all_reduce"]
 Metadata = Literal["full", "none"]
 NcclNames = Literal["new", "old", "symmetric"]
@@ -47,7 +48,15 @@ class SynthJob:
         All-to-all with splits that differ between ranks.
     jitter_law, jitter, xi
         Law of kernel times, standard deviation relative to the kernel's mean, and shape
-        of the Fréchet law. Under `none` nothing is random, the CPU included.
+        of the Fréchet law. `student` has 5 degrees of freedom. Under `none` nothing is
+        random, the CPU included.
+    jitter_scope : {"kernel", "block"}
+        What the law is that of: each kernel, or each compute block: the kernels between
+        two collectives of the `tp` group then take one draw per rank, and their sum has
+        the law.
+    common_jitter, rank_jitter : float
+        Further standard deviations of the same, normal: of what all ranks share, as where
+        clocks are throttled, and of what a rank keeps for the whole job.
     cpu_jitter : float
         Mean of the random (exponential) part of a launch's CPU time over its fixed part.
     delays : sequence of Delay
@@ -125,6 +134,9 @@ class SynthJob:
     jitter_law: JitterLaw = "gumbel"
     jitter: float = 0.02
     xi: float = 0.15
+    jitter_scope: JitterScope = "kernel"
+    common_jitter: float = 0.0
+    rank_jitter: float = 0.0
     cpu_jitter: float = 0.1
     delays: tuple[Delay, ...] = ()
     alpha_us: float = 10.0
@@ -214,7 +226,8 @@ _AT_LEAST: dict[str, float] = {
     **dict.fromkeys(("tp", "fsdp", "ep", "dp", "layers", "steps", "coalesced", "hosts"), 1),
     **dict.fromkeys(("first_step", "seed", "run_ahead_steps", "stream_step"), 0),
     **dict.fromkeys(("cpu_ops_per_kernel", "python_functions", "start_skew_ms"), 0),
-    **dict.fromkeys(("jitter", "cpu_jitter", "alpha_us"), 0),
+    **dict.fromkeys(("jitter", "common_jitter", "rank_jitter", "cpu_jitter"), 0),
+    "alpha_us": 0,
     **{f"{role}_payload_bytes": 1 for role in _ROLES},
     "bandwidth_gb_per_s": 1e-3,
     "clock_offset_us": -1e9,
@@ -229,9 +242,8 @@ _AT_MOST: dict[str, float] = {
     **dict.fromkeys(("steps", "run_ahead_steps"), 100_000_000),
     "first_step": 1_000_000_000,
     "seed": 2**63 - 1,
-    **dict.fromkeys(
-        ("jitter", "cpu_jitter", "cpu_ops_per_kernel", "python_functions"), 1e3
-    ),
+    **dict.fromkeys(("jitter", "common_jitter", "rank_jitter", "cpu_jitter"), 1e3),
+    **dict.fromkeys(("cpu_ops_per_kernel", "python_functions"), 1e3),
     **{f"{role}_payload_bytes": 1e13 for role in _ROLES},
     "alpha_us": 1e6,
     "bandwidth_gb_per_s": 1e6,
@@ -245,6 +257,7 @@ MAX_LOST = 1_000_000_000
 _CHOICES = {
     "tp_op": TpOp,
     "jitter_law": JitterLaw,
+    "jitter_scope": JitterScope,
     "metadata": Metadata,
     "nccl_names": NcclNames,
     "descriptions": Descriptions,
@@ -297,6 +310,8 @@ def _check_numbers(job: SynthJob) -> None:
         )
     if not 0 < job.xi < MAX_XI:
         raise ValueError(f"xi must lie between 0 and {MAX_XI}, got {job.xi}")
+    if job.jitter_scope == "block" and job.tp == 1:
+        raise ValueError("jitter_scope block needs tp collectives between blocks, got tp 1")
     if job.fsdp % job.ep:
         raise ValueError(f"ep must divide fsdp, got ep {job.ep} and fsdp {job.fsdp}")
     if job.hosts > job.world:

@@ -13,8 +13,8 @@ import numpy as np
 from synctax.arrays import F64, I64, NS_PER_US
 from synctax.synth.delay import Delay
 from synctax.synth.groups import Dimension
-from synctax.synth.jitter import standard_draws
 from synctax.synth.job import SynthJob
+from synctax.synth.kernel_times import kernel_times_ns
 from synctax.synth.lookup import delayed
 from synctax.synth.program import Comm, Program
 
@@ -26,8 +26,6 @@ STREAM_GAP_NS = 900
 """Between two kernels of a stream, and from one stream to another."""
 STEP_CPU_NS = 60_000
 """CPU time around a step: data loading, logging."""
-_LEAST_SHARE = 0.1
-"""A kernel takes at least this share of its mean, whatever the jitter."""
 _START_STREAM = 2**32 - 1
 """Seed of the draws of profiler starts; steps use 0, 1, ..."""
 _CPU_STREAM = 1
@@ -115,7 +113,7 @@ def simulate_step(
     """
     compute = np.array(program.compute)
     duration_ns = np.zeros((job.world, len(program.launches)), np.int64)
-    duration_ns[:, compute] = _kernel_times_ns(job, program, step)
+    duration_ns[:, compute] = kernel_times_ns(job, program, step)
     late = _Late.none((job.world, len(program.slots)))
     for delay in delays:
         if delay.step == step:
@@ -223,16 +221,6 @@ def _latest_arrival_ns(
     dimension = program.dimensions[comm.dimension]
     members = dimension.members[dimension.group_of[delay.rank]]
     return int(times.start_ns[members, position].max())
-
-
-def _kernel_times_ns(job: SynthJob, program: Program, step: int) -> I64:
-    means = [
-        launch.kernel.mean_ns for launch in program.launches if launch.kernel is not None
-    ]
-    rng = np.random.default_rng((job.seed, step))
-    z = standard_draws(rng, job.jitter_law, (job.world, len(means)), xi=job.xi)
-    share: F64 = np.maximum(1 + job.jitter * z, _LEAST_SHARE)
-    return np.rint(np.array(means) * share).astype(np.int64)
 
 
 def _cpu_times_ns(job: SynthJob, program: Program, step: int) -> I64:

@@ -27,8 +27,12 @@ def jobs(draw):
         broadcast=draw(st.booleans()),
         coalesced=draw(st.integers(1, 3)),
         uneven=draw(st.booleans()),
-        jitter_law=draw(st.sampled_from(["normal", "gumbel", "frechet", "none"])),
+        jitter_law=draw(
+            st.sampled_from(["normal", "student", "gumbel", "frechet", "none"])
+        ),
         jitter=draw(st.sampled_from([0.0, 0.02, 0.3])),
+        common_jitter=draw(st.sampled_from([0.0, 0.1])),
+        rank_jitter=draw(st.sampled_from([0.0, 0.1])),
         cpu_jitter=draw(st.sampled_from([0.0, 0.1, 2.0])),
         autograd_thread=draw(st.booleans()),
         run_ahead_steps=draw(st.integers(0, 2)),
@@ -60,8 +64,10 @@ def jobs(draw):
         marker=True,
     )
     ranks = st.integers(0, job.world - 1)
+    scopes = ["kernel", "block"] if job.tp > 1 else ["kernel"]
     return replace(
         job,
+        jitter_scope=draw(st.sampled_from(scopes)),
         hosts=draw(st.integers(1, min(3, job.world))),
         rank_clock_offset_us=draw(st.dictionaries(ranks, _US, max_size=2)),
         rank_clock_drift_ppm=draw(st.dictionaries(ranks, _PPM, max_size=2)),

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 
-from synctax.synth.jitter import standard_draws
+from synctax.synth.jitter import expected_maximum, standard_draws
 from synctax.synth.job import SynthJob
 from synctax.synth.program import build
 from synctax.synth.simulate import initial_state, simulate_step
@@ -17,7 +17,10 @@ def draws(law, xi=XI):
     return standard_draws(np.random.default_rng(7), law, (N,), xi=xi)
 
 
-@pytest.mark.parametrize("law", ["normal", "gumbel", "frechet"])
+LAWS = ["normal", "student", "gumbel", "frechet"]
+
+
+@pytest.mark.parametrize("law", LAWS)
 def test_every_law_has_mean_0_and_standard_deviation_1(law):
     z = draws(law)
     assert abs(z.mean()) < 0.01
@@ -28,6 +31,7 @@ def test_every_law_has_mean_0_and_standard_deviation_1(law):
     ("law", "reference"),
     [
         ("normal", stats.norm()),
+        ("student", stats.t(5)),
         ("gumbel", stats.gumbel_r()),
         ("frechet", stats.genextreme(-XI)),
     ],
@@ -43,9 +47,49 @@ def test_a_larger_shape_has_a_heavier_tail():
 
 def test_none_draws_nothing():
     assert not draws("none").any()
+    assert expected_maximum("none", 9, xi=XI) == 0
 
 
-@pytest.mark.parametrize("law", ["normal", "gumbel", "frechet"])
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("n", [4, 64])
+def test_the_largest_of_n_draws_is_as_expected(law, n):
+    largest = draws(law)[: N // n * n].reshape(-1, n).max(axis=1)
+    error = largest.std() / np.sqrt(largest.size)
+    assert abs(largest.mean() - expected_maximum(law, n, xi=XI)) < 3.5 * error
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_the_largest_grows_with_their_number_from_0(law):
+    expected = [expected_maximum(law, n, xi=XI) for n in (1, 2, 3, 16, 4096)]
+    assert expected[0] == pytest.approx(0, abs=1e-12)
+    assert (np.diff(expected) > 0.1).all()
+
+
+@pytest.mark.parametrize(
+    ("n", "published"),
+    # Harter, Expected values of normal order statistics, Biometrika 48 (1961)
+    [(2, 0.56419), (4, 1.02938), (10, 1.53875), (100, 2.50759)],
+)
+def test_the_largest_of_normal_draws_is_the_published_one(n, published):
+    assert expected_maximum("normal", n, xi=XI) == pytest.approx(published, abs=6e-6)
+
+
+@pytest.mark.parametrize(
+    ("law", "reference"), [("gumbel", stats.gumbel_r()), ("frechet", stats.genextreme(-XI))]
+)
+def test_closed_forms_agree_with_the_integral_of_quantiles(law, reference):
+    n = 16
+    mean, _ = integrate.quad(lambda p: reference.ppf(p ** (1 / n)), 0, 1)
+    expected = (mean - reference.mean()) / reference.std()
+    assert expected_maximum(law, n, xi=XI) == pytest.approx(expected, rel=1e-6)
+
+
+def test_there_is_no_largest_of_no_draws():
+    with pytest.raises(ValueError, match="needs n of at least 1, got 0"):
+        expected_maximum("gumbel", 0, xi=XI)
+
+
+@pytest.mark.parametrize("law", LAWS)
 def test_kernels_have_the_relative_deviation_that_was_asked_for(law):
     job = SynthJob(tp=8, fsdp=8, jitter_law=law, jitter=0.05, layers=16)
     program = build(job)
