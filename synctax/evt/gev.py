@@ -1,0 +1,280 @@
+"""The generalized extreme value distribution, fitted by maximum likelihood."""
+
+import math
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from synctax.arrays import F64
+from synctax.errors import FitError
+from synctax.evt.growth import MAX_MEAN_SHAPE, growth_of_mean, mean_growth
+from synctax.evt.gumbel import log_groups
+from synctax.evt.likelihood import MIN_SHAPE, gev_objective
+from synctax.evt.moments import gev_parameters, gev_shape, of_sorted, standardise
+from synctax.evt.optimum import Peak, climb, inverse
+from synctax.evt.sample import MIN_DISTINCT_VALUES, Standard, checked
+
+START_SHAPES = (0.0, 0.1, -0.1)
+"""Shapes at which the search starts beside that of the L-moments."""
+
+MIN_REGULAR_SHAPE = -0.5
+"""At and below it estimates are not asymptotically normal: no standard errors."""
+
+_MAX_START_SHAPE = 0.8
+_INSIDE = 0.95  # of the way to the edge of the support, where a start is put
+_AT_BOUND = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class GevFit:
+    """A GEV distribution and how well a sample tells it.
+
+    Parameters
+    ----------
+    loc, scale : float
+        μ and σ, in the unit of the sample.
+    shape : float
+        ξ, positive for a heavy tail; SciPy's `c` is -ξ.
+    cov : (3, 3) float64 or None
+        Covariance of their estimates; None for ξ <= -0.5, where there is none.
+    loglik : float
+        Log-likelihood of the sample, natural logarithm.
+    n : int
+        Values in the sample.
+    """
+
+    loc: float
+    scale: float
+    shape: float
+    cov: F64 | None
+    loglik: float
+    n: int
+
+    @property
+    def loc_se(self) -> float:
+        """Standard error of the location; NaN without covariance."""
+        return self._se(0)
+
+    @property
+    def scale_se(self) -> float:
+        """Standard error of the scale; NaN without covariance."""
+        return self._se(1)
+
+    @property
+    def shape_se(self) -> float:
+        """Standard error of the shape; NaN without covariance."""
+        return self._se(2)
+
+    def _se(self, parameter: int) -> float:
+        return math.nan if self.cov is None else math.sqrt(self.cov[parameter, parameter])
+
+    @overload
+    def mean_z(self, k: float) -> float: ...
+    @overload
+    def mean_z(self, k: F64) -> F64: ...
+    def mean_z(self, k: F64 | float) -> F64 | float:
+        """Expect the maximum over k groups: μ + σ(k^ξ Γ(1 - ξ) - 1)/ξ.
+
+        Parameters
+        ----------
+        k : float or array of float64
+            Groups of as many ranks as the fit was made on, n/m; at least 1.
+
+        Returns
+        -------
+        float or array of float64
+            In the unit of the sample.
+
+        Raises
+        ------
+        FitError
+            If ξ >= 1: the mean is infinite.
+        ValueError
+            If k < 1: below the size of the fit there is nothing to extrapolate.
+
+        References
+        ----------
+        Synchronization-tax paper, section 5.2; Coles, An Introduction to Statistical
+        Modeling of Extreme Values (2001), section 3.1.
+        """
+        self._need_mean()
+        return self.loc + self.scale * growth_of_mean(log_groups(k), self.shape)
+
+    def mean_se(self, k: float) -> float:
+        """Standard error of `mean_z` by the delta method; NaN without covariance.
+
+        Parameters
+        ----------
+        k : float
+            Groups, at least 1.
+
+        Returns
+        -------
+        float
+            In the unit of the sample; far off for large k, where the profile is not.
+        """
+        self._need_mean()
+        log_groups(k)
+        if self.cov is None:
+            return math.nan
+        g, g1, _ = mean_growth(k)(self.shape)
+        slope = np.array([1.0, g, self.scale * g1])
+        return math.sqrt(float(slope @ self.cov @ slope))
+
+    def _need_mean(self) -> None:
+        if self.shape >= MAX_MEAN_SHAPE:
+            raise FitError(
+                f"a GEV with shape {self.shape:.3g} has no finite mean (the shape must be "
+                "below 1); take the Gumbel fit, or look for outliers in the block maxima"
+            )
+
+    def return_level(self, period: F64 | float) -> F64:
+        """What one block maximum in `period` exceeds, on average; `period` > 1."""
+        return self._quantile(-np.log(-np.log1p(-1 / np.asarray(period, np.float64))))
+
+    def pdf(self, z: F64) -> F64:
+        """Probability density at z; 0 outside of the support."""
+        y = self._reduced(z)
+        with np.errstate(over="ignore", invalid="ignore"):
+            density = np.exp(-(1 + self.shape) * y - np.exp(-y)) / self.scale
+        return np.where(np.isfinite(y), density, 0.0)
+
+    def cdf(self, z: F64) -> F64:
+        """Probability of a value up to z."""
+        with np.errstate(over="ignore"):
+            return np.exp(-np.exp(-self._reduced(z)))
+
+    def ppf(self, q: F64) -> F64:
+        """Quantile of probability q."""
+        with np.errstate(divide="ignore"):  # 0 and 1 lie at the ends of the support
+            return self._quantile(-np.log(-np.log(np.asarray(q, np.float64))))
+
+    def _quantile(self, y: F64) -> F64:
+        """Bring a quantile of the standard Gumbel distribution to this one."""
+        if self.shape == 0:
+            return self.loc + self.scale * y
+        with np.errstate(over="ignore"):
+            return self.loc + self.scale * np.expm1(self.shape * y) / self.shape
+
+    def _reduced(self, z: F64) -> F64:
+        """log(1 + ξt)/ξ; infinite beyond an end of the support, on its side."""
+        t = (np.asarray(z, np.float64) - self.loc) / self.scale
+        if self.shape == 0:
+            return t
+        with np.errstate(divide="ignore"):
+            return np.log1p(np.maximum(self.shape * t, -1.0)) / self.shape
+
+
+def fit_gev(
+    z: F64, *, start: GevFit | None = None, min_distinct: int = MIN_DISTINCT_VALUES
+) -> GevFit:
+    """Fit a GEV distribution by maximum likelihood, ξ > -1.
+
+    The sample is standardised by its median and second L-moment, and the likelihood
+    climbed in (μ, log σ, ξ) with analytic derivatives from several starts.
+
+    Parameters
+    ----------
+    z : (n,) float64
+        Block maxima, in any order and unit.
+    start : GevFit, optional
+        Where to start alone, as for a resample of the data that it was fitted to; the
+        other starts follow only where it leads nowhere.
+    min_distinct : int, optional
+        Distinct values below which the fit is refused.
+
+    Returns
+    -------
+    GevFit
+        With the inverse of the observed information as covariance.
+
+    Raises
+    ------
+    FitError
+        If the sample has too few distinct values, no spread or values that are not
+        finite; if ξ runs to -1; if no maximum with a curvature is found.
+
+    References
+    ----------
+    Synchronization-tax paper, section 5.2; Coles (2001), section 3.3; Prescott and
+    Walden, Biometrika 67 (1980).
+    """
+    ordered = checked(z, what="block maxima", min_distinct=min_distinct)
+    sample = standardise(ordered)
+    peak = _peak(sample, start)
+    loc, log_scale, shape = peak.point.at.tolist()
+    scale = math.exp(log_scale)
+    return GevFit(
+        loc=sample.centre + sample.unit * loc,
+        scale=sample.unit * scale,
+        shape=shape,
+        cov=_covariance(peak, sample.unit, scale) if shape > MIN_REGULAR_SHAPE else None,
+        loglik=peak.point.value - ordered.size * math.log(sample.unit),
+        n=int(ordered.size),
+    )
+
+
+def _peak(sample: Standard, start: GevFit | None) -> Peak:
+    """Find the highest settled maximum, or say why there is none."""
+    objective = gev_objective(sample.x)
+    if start is not None:
+        peak = climb(objective, standard_start(sample, start))
+        if peak.settled and _is_maximum(peak):
+            return peak
+    peaks = [climb(objective, at) for at in _starts(sample.x)]
+    best = max(peaks, key=lambda peak: (peak.settled, peak.point.value))
+    shape = float(best.point.at[2])
+    if not best.settled:
+        if shape < MIN_SHAPE + _AT_BOUND:
+            raise FitError(
+                f"the GEV shape of {sample.x.size} block maxima runs to its bound -1: they "
+                "end abruptly at their largest value; take the Gumbel fit, or more blocks"
+            )
+        raise FitError(
+            f"the GEV fit of {sample.x.size} block maxima found no maximum (shape "
+            f"{shape:.3g} at last); take the Gumbel fit, or more blocks"
+        )
+    if not _is_maximum(best):
+        raise FitError(
+            f"the GEV likelihood of {sample.x.size} block maxima is flat or a saddle at "
+            f"shape {shape:.3g}; take the Gumbel fit, or more blocks"
+        )
+    return best
+
+
+def standard_start(sample: Standard, fit: GevFit) -> F64:
+    """Express a fit in (μ, log σ, ξ) of a standardised sample, within its support."""
+    return _feasible(
+        sample.x,
+        (fit.loc - sample.centre) / sample.unit,
+        fit.scale / sample.unit,
+        fit.shape,
+    )
+
+
+def _starts(x: F64) -> list[F64]:
+    moments = of_sorted(x)
+    shapes = (gev_shape(moments.t3), *START_SHAPES)
+    bounded = (min(max(shape, -_MAX_START_SHAPE), _MAX_START_SHAPE) for shape in shapes)
+    return [_feasible(x, *gev_parameters(moments, shape), shape) for shape in bounded]
+
+
+def _feasible(x: F64, loc: float, scale: float, shape: float) -> F64:
+    """Pull a shape towards 0 until all values lie within the support."""
+    below, above = (loc - float(x[0])) / scale, (float(x[-1]) - loc) / scale
+    if shape > 0 and shape * below > _INSIDE:
+        shape = _INSIDE / below
+    if shape < 0 and -shape * above > _INSIDE:
+        shape = -_INSIDE / above
+    return np.array([loc, math.log(scale), shape])
+
+
+def _is_maximum(peak: Peak) -> bool:
+    return bool(np.linalg.eigvalsh(peak.point.hessian).max() < 0)
+
+
+def _covariance(peak: Peak, unit: float, scale: float) -> F64:
+    """Invert the observed information and bring it from log σ to σ."""
+    rescale = np.array([unit, unit * scale, 1.0])
+    return inverse(-peak.point.hessian) * np.outer(rescale, rescale)
