@@ -1,13 +1,11 @@
-"""`.synctax/`: the columns of traces already read, and what was measured last.
+"""`.synctax/`: columns of traces already read, what was measured last, the fitted tax.
 
 Several processes may use one directory at a time: every file appears complete under its
 name or not at all, the last writer wins, and what is missing is read again.
 """
 
-import hashlib
 import json
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -15,10 +13,22 @@ from pathlib import Path
 from typing import Any, Final
 
 from synctax import __version__
-from synctax.arrays import NS_PER_S
-from synctax.errors import SynctaxError
+from synctax.errors import BadInputError, SynctaxError
+from synctax.evt.tax import TaxModel
+from synctax.evt.tax_file import SCHEMA as TAX_SCHEMA
+from synctax.evt.tax_file import from_json, to_json
 from synctax.notes import Note
 from synctax.trace import store
+from synctax.trace.files import (
+    SourceFile,
+    absolute,
+    age_s,
+    digest,
+    look,
+    remove,
+    size_of,
+    starts_with,
+)
 from synctax.trace.model import RankTrace
 
 DIRECTORY: Final = ".synctax"
@@ -32,37 +42,8 @@ _PROBE_BYTES: Final = 1 << 20
 
 _RECORD_VERSION: Final = 1
 _RECORD_START: Final = b'{\n "version": '
+_TAX_START: Final = f'{{\n "schema": "{TAX_SCHEMA}"'.encode()
 _IGNORE: Final = b"*\n"
-_NAME_DIGITS: Final = 32
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFile:
-    """A trace file as it was: absolute path, size, and time of the last change."""
-
-    path: str
-    size_bytes: int
-    mtime_ns: int
-
-    @classmethod
-    def of(cls, path: str) -> "SourceFile":
-        """Look at a file.
-
-        Raises
-        ------
-        OSError
-            If there is no such file (what a URL names is none).
-        """
-        status = Path(path).stat()
-        return cls(os.path.abspath(path), status.st_size, status.st_mtime_ns)  # noqa: PTH100 - links stay as named
-
-    @property
-    def unchanged(self) -> bool:
-        """Whether the file is there and still has this size and time."""
-        try:
-            return SourceFile.of(self.path) == self
-        except OSError:
-            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +100,7 @@ class Workspace:
         trace = self.cached(path)
         if trace is not None:
             return trace
-        before = _look(path)
+        before = look(path)
         trace = read()
         if before is not None and before.unchanged:
             self._keep(before, trace)
@@ -127,7 +108,7 @@ class Workspace:
 
     def cached(self, path: str) -> RankTrace | None:
         """Load the columns of a file as it is now; None where there are none."""
-        source = _look(path)
+        source = look(path)
         if source is None:
             return None
         try:
@@ -141,7 +122,7 @@ class Workspace:
 
         Columns of earlier states of the file are dropped. Of URLs nothing is kept.
         """
-        source = _look(path)
+        source = look(path)
         return None if source is None else self._keep(source, trace)
 
     def record_measure(
@@ -165,10 +146,10 @@ class Workspace:
             Whatever else changes the result, as JSON can hold it.
         """
         record = LastMeasure(
-            targets=tuple(_absolute(target) for target in targets),
-            manifest=None if manifest is None else _absolute(manifest),
+            targets=tuple(absolute(target) for target in targets),
+            manifest=None if manifest is None else absolute(manifest),
             options=dict(options or {}),
-            files=tuple(source for source in map(_look, files) if source is not None),
+            files=tuple(source for source in map(look, files) if source is not None),
             when=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         text = json.dumps({"version": _RECORD_VERSION, **asdict(record)}, indent=1)
@@ -206,6 +187,77 @@ class Workspace:
                 f"{self._record}: not a record that this version of synctax wrote; {hint}"
             ) from error
 
+    def keep_tax(self, model: TaxModel, *, targets: Sequence[str] = ()) -> Note | None:
+        """Keep the tax model that was fitted last; the note says why not, if so.
+
+        Parameters
+        ----------
+        model : TaxModel
+        targets : sequence of str
+            The traces it was fitted to, as they were given; none for other sources.
+        """
+        origin = replace(
+            model.source,
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
+            targets=tuple(absolute(target) for target in targets),
+        )
+        try:
+            self._create()
+            text = to_json(replace(model, source=origin))
+            store.write_atomically(self._tax, text)
+        except OSError as error:
+            return self._unwritable(error)
+        return None
+
+    def tax(self) -> TaxModel | None:
+        """Recall the tax model that was fitted last; None if none was.
+
+        `source` of it tells what it was fitted to and when: perhaps another job than
+        was measured last (`measured_since`).
+
+        Raises
+        ------
+        BadInputError
+            If the file is damaged, or of another version of synctax.
+        """
+        try:
+            text = self._tax.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SynctaxError(
+                f"{self._tax}: {error.strerror}; give the tax with --tax"
+            ) from error
+        try:
+            return from_json(text, name=str(self._tax))
+        except BadInputError as error:
+            raise BadInputError(
+                f"{error}; run synctax fit-evt again, or remove the file to do without it"
+            ) from error
+
+    def measured_since(self, model: TaxModel) -> tuple[str, ...]:
+        """Name the traces of another job that was measured after a tax was kept.
+
+        Parameters
+        ----------
+        model : TaxModel
+            As `tax` returned it.
+
+        Returns
+        -------
+        tuple of str
+            Absolute paths, globs or URLs; empty where the tax belongs to what was
+            measured last, or nothing was.
+        """
+        if model.source.when is None or not self._record.is_file():
+            return ()
+        last = self.last_measure()
+        targets = last.targets or (str(last.manifest),)
+        same = set(targets) == set(model.source.targets)
+        # by the files: what they say of the time is in whole seconds
+        later = self._record.stat().st_mtime_ns > self._tax.stat().st_mtime_ns
+        return targets if later and not same else ()
+
     def prune(self) -> int:
         """Drop columns whose source changed or vanished, and dead temporary files.
 
@@ -219,21 +271,21 @@ class Workspace:
         for entry in self._columns.glob("*.arrow"):
             entries.setdefault(entry.stem.rpartition("-")[0], []).append(entry)
         for owner in self._columns.glob("*.source"):
-            source = _look(os.fsdecode(owner.read_bytes()))
+            source = look(os.fsdecode(owner.read_bytes()))
             kept = None if source is None else self._entry(source)
             stale = [entry for entry in entries.get(owner.stem, []) if entry != kept]
             if source is None:
                 stale.append(owner)
-            dropped += sum(map(_remove, stale)) > 0
+            dropped += sum(map(remove, stale)) > 0
         for left in self.directory.rglob(f"*{store.TEMPORARY_SUFFIX}"):
-            if _age_s(left) > STALE_TEMPORARY_S:
-                _remove(left)
+            if age_s(left) > STALE_TEMPORARY_S:
+                remove(left)
         return dropped
 
     @property
     def size_bytes(self) -> int:
         """What the stored columns take on disk."""
-        return sum(_look_size(entry) for entry in self._columns.glob("*.arrow"))
+        return sum(size_of(entry) for entry in self._columns.glob("*.arrow"))
 
     # -------------------------------------------------------------------- private
 
@@ -248,6 +300,10 @@ class Workspace:
     @property
     def _record(self) -> Path:
         return self.directory / "last_measure.json"
+
+    @property
+    def _tax(self) -> Path:
+        return self.directory / "tax.json"
 
     def _check(self) -> None:
         """Refuse what is not ours: it would be mixed with columns, and hidden from git."""
@@ -271,12 +327,13 @@ class Workspace:
             names = {path.name for path in self.directory.iterdir()}
         except OSError:  # `prepare` says that nothing can be kept there
             return True
-        ignores = _starts_with(self._ignore, _IGNORE)
+        ignores = starts_with(self._ignore, _IGNORE)
         if ignores and self._columns.is_dir():
             return True
         ours = {self._columns.name, "probe"} | ({self._ignore.name} if ignores else set())
-        if _starts_with(self._record, _RECORD_START):
-            ours.add(self._record.name)
+        for file, start in ((self._record, _RECORD_START), (self._tax, _TAX_START)):
+            if starts_with(file, start):
+                ours.add(file.name)
         others = names - ours
         return all(name.endswith(store.TEMPORARY_SUFFIX) for name in others)
 
@@ -288,11 +345,11 @@ class Workspace:
     def _entry(self, source: SourceFile) -> Path:
         reader = f"{__version__} {store.PARSER_VERSION}"
         state = f"{source.size_bytes} {source.mtime_ns} {reader}"
-        return self._columns / f"{_digest(source.path)}-{_digest(state)}.arrow"
+        return self._columns / f"{digest(source.path)}-{digest(state)}.arrow"
 
     def _owner(self, source: SourceFile) -> Path:
         """Name the file that tells whose columns these are, for when the source is gone."""
-        return self._columns / f"{_digest(source.path)}.source"
+        return self._columns / f"{digest(source.path)}.source"
 
     def _keep(self, source: SourceFile, trace: RankTrace) -> Note | None:
         entry = self._entry(source)
@@ -305,7 +362,7 @@ class Workspace:
             return self._unwritable(error)
         for other in self._columns.glob(f"{owner.stem}-*.arrow"):
             if other != entry:
-                _remove(other)
+                remove(other)
         return None
 
     def _incomplete(self, files: Sequence[SourceFile]) -> Note | None:
@@ -332,45 +389,3 @@ class Workspace:
             f"{self.directory}: {error.strerror}; nothing is kept for later commands "
             "(choose another place with --workspace DIR)",
         )
-
-
-def _look(path: str) -> SourceFile | None:
-    try:
-        return SourceFile.of(path)
-    except OSError:
-        return None
-
-
-def _starts_with(path: Path, start: bytes) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(start)) == start
-    except OSError:
-        return False
-
-
-def _look_size(path: Path) -> int:
-    source = _look(str(path))
-    return 0 if source is None else source.size_bytes
-
-
-def _age_s(path: Path) -> float:
-    source = _look(str(path))
-    return 0.0 if source is None else time.time() - source.mtime_ns / NS_PER_S
-
-
-def _absolute(target: str) -> str:
-    return target if "://" in target else os.path.abspath(target)  # noqa: PTH100
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(os.fsencode(text)).hexdigest()[:_NAME_DIGITS]
-
-
-def _remove(path: Path) -> bool:
-    """Remove a file that another process may be removing too; say whether it went."""
-    try:
-        path.unlink()
-    except OSError:
-        return False
-    return True

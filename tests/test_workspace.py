@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from synctax import workspace as module
-from synctax.errors import SynctaxError
-from synctax.trace import store
+from synctax.errors import BadInputError, SynctaxError
+from synctax.evt.tax_file import builtin, to_json
+from synctax.trace import files, store
 from synctax.trace.model import (
     CommArgs,
     Events,
@@ -323,6 +324,74 @@ def test_a_record_that_cannot_be_read_is_told(workspace):
         workspace.last_measure()
 
 
+# ------------------------------------------------------------------ the fitted tax
+
+TAX = builtin("llama3-70b-h200")
+
+
+def test_without_a_fit_there_is_no_tax(workspace):
+    assert workspace.tax() is None
+
+
+def test_the_tax_that_was_fitted_last_is_recalled(workspace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert workspace.keep_tax(dataclasses.replace(TAX, n_fit=8)) is None
+    assert workspace.keep_tax(TAX, targets=["traces", "s3://b/t"]) is None
+    told = workspace.tax()
+    assert dataclasses.replace(told, source=TAX.source) == TAX
+    assert told.source.names == TAX.source.names
+    assert told.source.targets == (str(tmp_path / "traces"), "s3://b/t")
+    assert told.source.when.endswith("+00:00")
+    assert workspace.prepare() is None
+
+
+def test_a_tax_of_another_job_than_measured_last_is_known_as_such(workspace, tmp_path):
+    one, other = (str(tmp_path / name) for name in ("one", "other"))
+    assert workspace.measured_since(TAX) == ()
+    workspace.record_measure([one], [])
+    workspace.keep_tax(TAX, targets=[one])
+    assert workspace.measured_since(workspace.tax()) == ()
+    workspace.record_measure([one], [])
+    assert workspace.measured_since(workspace.tax()) == ()
+    workspace.record_measure([other], [])
+    assert workspace.measured_since(workspace.tax()) == (other,)
+    workspace.record_measure([], [], manifest=other)
+    assert workspace.measured_since(workspace.tax()) == (other,)
+    workspace.keep_tax(TAX)
+    assert workspace.measured_since(workspace.tax()) == ()
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"schema": "synctax.tax/9"}', "[]"])
+def test_a_damaged_tax_is_told_with_what_to_do(workspace, text):
+    workspace.prepare()
+    (workspace.directory / "tax.json").write_text(text)
+    with pytest.raises(BadInputError, match=r"tax.json.*run synctax fit-evt again"):
+        workspace.tax()
+
+
+def test_a_tax_that_cannot_be_read_is_told(workspace):
+    (workspace.directory / "tax.json").mkdir(parents=True)
+    with pytest.raises(SynctaxError, match="Is a directory; give the tax with --tax"):
+        workspace.tax()
+
+
+def test_a_tax_that_cannot_be_kept_is_told(tmp_path):
+    (tmp_path / "file").write_text("")
+    note = Workspace(tmp_path / "file" / "in").keep_tax(TAX)
+    assert note.reason == "workspace_unwritable"
+
+
+def test_a_tax_alone_marks_a_workspace_and_another_file_of_its_name_does_not(workspace):
+    workspace.directory.mkdir()
+    (workspace.directory / "tax.json").write_bytes(to_json(TAX))
+    assert workspace.prepare() is None
+    other = Workspace(workspace.directory.with_name("other"))
+    other.directory.mkdir()
+    (other.directory / "tax.json").write_text('{"rate": 0.19}')
+    with pytest.raises(SynctaxError, match="holds what synctax did not make"):
+        other.prepare()
+
+
 def test_pruning_keeps_what_is_valid(workspace, source):
     workspace.store(source, trace(source))
     assert workspace.prune() == 0
@@ -364,9 +433,9 @@ def test_the_size_is_that_of_the_columns(workspace, source):
 
 
 def test_a_file_that_another_process_removed_first_does_no_harm(tmp_path):
-    assert not module._remove(tmp_path / "gone")
-    assert module._look_size(tmp_path / "gone") == 0
-    assert module._age_s(tmp_path / "gone") == 0
+    assert not files.remove(tmp_path / "gone")
+    assert files.size_of(tmp_path / "gone") == 0
+    assert files.age_s(tmp_path / "gone") == 0
 
 
 def test_two_at_a_time_never_see_half_a_file(workspace, source):
