@@ -1,0 +1,251 @@
+"""How far off a prediction may be: instances drawn anew, everything fitted anew."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from synctax.arrays import F64, I64
+from synctax.errors import FitError
+from synctax.evt.deviations import DeviationsFit, fit_deviations
+from synctax.evt.gev import GevFit
+from synctax.evt.predict import Predictors, fit_maxima, fit_standard
+from synctax.evt.resample import Memory, Resampler, Sample, draw, memory, resampler
+from synctax.evt.standard import Standard
+from synctax.evt.tax import DEFAULT_LEVEL, METHODS, Method
+from synctax.notes import Note
+
+RESAMPLES = 400
+"""How often instances are drawn anew."""
+
+DOUBLINGS = 20
+"""The grid of ranks goes from m to m · 2^20."""
+
+MIN_REFITTED_SHARE = 0.8
+"""With fewer resamples that can be fitted a method has no interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """Predictions of many resamples.
+
+    Parameters
+    ----------
+    n : (k,) float64
+        Ranks.
+    tau_us : mapping of method to (k,) float64
+        Prediction of the data themselves, for each method that has a fit.
+    resampled_us : mapping of method to (r, k) float64
+        Predictions of the resamples; NaN where one could not be fitted.
+    gumbel_us : (r, 2) float64
+        b·μ and b·σ of the Gumbel fit to each resample.
+    shape : (r,) float64
+        ξ of the GEV fit to each resample.
+    memory : Memory
+        What the length of the blocks follows from.
+    notes : tuple of Note
+        Resamples that a method could not be fitted to.
+    """
+
+    n: F64
+    tau_us: Mapping[Method, F64]
+    resampled_us: Mapping[Method, F64]
+    gumbel_us: F64
+    shape: F64
+    memory: Memory
+    notes: tuple[Note, ...] = ()
+
+    def interval_us(
+        self, method: Method, *, level: float = DEFAULT_LEVEL
+    ) -> tuple[F64, F64]:
+        """Bound the true mean wait on both sides, for each n.
+
+        Parameters
+        ----------
+        method : {"gumbel", "gev", "lmoments", "deviations"}
+            One that has a prediction.
+        level : float
+            Probability that the bounds hold between them what is true, if the law of the
+            method is.
+
+        Returns
+        -------
+        lo, hi : (k,) float64
+            In µs; NaN where too few resamples could be fitted.
+        """
+        return interval(self.tau_us[method], self.resampled_us[method], level=level)
+
+
+def interval(
+    point: F64, resampled: F64, *, level: float = DEFAULT_LEVEL
+) -> tuple[F64, F64]:
+    """Make an interval of a positive estimate from its resamples.
+
+    Parameters
+    ----------
+    point : (k,) float64
+        Estimates, positive.
+    resampled : (r, k) float64
+        The same of r resamples; NaN where one failed.
+    level : float
+        Probability that it holds what is true.
+
+    Returns
+    -------
+    lo, hi : (k,) float64
+        Estimate times and over exp(q · s): s is the standard deviation of the logarithm
+        over the resamples, q the normal quantile. NaN where fewer than 80 % of the
+        resamples are known.
+    """
+    from scipy.special import ndtri
+
+    known = np.isfinite(resampled) & (resampled > 0)
+    enough = known.sum(axis=0) >= max(MIN_REFITTED_SHARE * len(resampled), 2)
+    logs = np.log(np.where(known, resampled, 1.0))
+    count = np.maximum(known.sum(axis=0), 2)
+    mean = np.where(known, logs, 0.0).sum(axis=0) / count
+    squares = np.where(known, (logs - mean) ** 2, 0.0).sum(axis=0)
+    wide = np.exp(ndtri((1 + level) / 2) * np.sqrt(squares / (count - 1)))
+    wide = np.where(enough, wide, np.nan)
+    return point / wide, point * wide
+
+
+def grid(m: int) -> F64:
+    """Return m, 2m, 4m, ... m · 2^20 ranks.
+
+    Parameters
+    ----------
+    m : int
+        Ranks of the fit.
+
+    Returns
+    -------
+    (21,) float64
+
+    Examples
+    --------
+    >>> grid(4)[:3]
+    array([ 4.,  8., 16.])
+    """
+    return float(m) * 2.0 ** np.arange(DOUBLINGS + 1)
+
+
+def bootstrap(
+    standard: Standard,
+    n: F64,
+    *,
+    fitted: Predictors | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Bootstrap:
+    """Draw whole instances anew, in blocks of time, and predict from each draw.
+
+    Means, spreads and laws are all estimated anew, so an interval holds the uncertainty
+    of all of them together.
+
+    Parameters
+    ----------
+    standard : Standard
+        Standardised block times.
+    n : (k,) float64
+        Ranks to predict for, at least m.
+    fitted : Predictors, optional
+        Fit to these block times, if there is one already.
+    resamples : int
+        How many.
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    Bootstrap
+
+    Raises
+    ------
+    FitError
+        If no predictor can be fitted.
+    ValueError
+        If an n is below m.
+    """
+    fitted = fitted or fit_standard(standard)
+    tau_us = {method: fitted.tau_us(method, n) for method in fitted.methods}
+    past = memory(standard)
+    prepared = resampler(standard)
+    random = np.random.default_rng(seed)
+    again = [
+        refit(prepared, draw(prepared.units, past.block_length, random), fitted.gev)
+        for _ in range(resamples)
+    ]
+    return Bootstrap(
+        n=n,
+        tau_us=tau_us,
+        resampled_us={
+            method: np.array([predicted_us(p, method, n) for p in again])
+            for method in tau_us
+        },
+        gumbel_us=np.array([_gumbel_us(p) for p in again]),
+        shape=np.array([p.gev.shape if p and p.gev else np.nan for p in again]),
+        memory=past,
+        notes=_failed(again, fitted.methods),
+    )
+
+
+def refit(prepared: Resampler, drawn: I64, start: GevFit | None) -> Predictors | None:
+    """Fit all predictors to the instances that were drawn.
+
+    Parameters
+    ----------
+    prepared : Resampler
+    drawn : (u,) int64
+        Instances.
+    start : GevFit or None
+        Fit to the data themselves, where the search of the GEV begins.
+
+    Returns
+    -------
+    Predictors or None
+        None if none could be fitted: a few values drawn over and over again.
+    """
+    sample = prepared.sample(drawn)
+    try:
+        return fit_maxima(
+            sample.z,
+            lambda: _deviations(prepared, sample),
+            m=prepared.m,
+            b_us=sample.b_us,
+            start=start,
+        )
+    except FitError:  # counted by who asked, like the refusal of a single method
+        return None
+
+
+def predicted_us(fitted: Predictors | None, method: Method, n: F64) -> F64:
+    """Predict as `Predictors.tau_us` does, NaN where the method has no fit."""
+    if fitted is None or method in fitted.refused:
+        return np.full(n.shape, np.nan)
+    return fitted.tau_us(method, n)
+
+
+def _deviations(prepared: Resampler, sample: Sample) -> DeviationsFit:
+    if prepared.d_us is None:
+        raise FitError("deviations from the mean of an instance need at least 2 ranks")
+    rows = sample.rows
+    return fit_deviations(prepared.d_us[rows], prepared.block[rows], sample.weight)
+
+
+def _gumbel_us(fitted: Predictors | None) -> tuple[float, float]:
+    if fitted is None or fitted.gumbel is None:
+        return np.nan, np.nan
+    return fitted.b_us * fitted.gumbel.loc, fitted.b_us * fitted.gumbel.scale
+
+
+def _failed(
+    again: list[Predictors | None], methods: tuple[Method, ...]
+) -> tuple[Note, ...]:
+    notes = []
+    for method in METHODS:
+        lost = sum(p is None or method in p.refused for p in again)
+        if method in methods and lost:
+            detail = f"resamples of {len(again)} that {method} could not be fitted to"
+            notes.append(Note(f"resample_without_{method}", lost, detail))
+    return tuple(notes)
