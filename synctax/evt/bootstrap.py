@@ -107,7 +107,7 @@ def interval(
     squares = np.where(known, (logs - mean) ** 2, 0.0).sum(axis=0)
     wide = np.exp(ndtri((1 + level) / 2) * np.sqrt(squares / (count - 1)))
     wide = np.where(enough, wide, np.nan)
-    return point / wide, point * wide
+    return np.asarray(point / wide), np.asarray(point * wide)
 
 
 def grid(m: int) -> F64:

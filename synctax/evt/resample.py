@@ -42,7 +42,8 @@ class Units:
         """List the rows of instances, in the order in which these were drawn."""
         counts = self.rows[drawn]
         offset = np.cumsum(counts) - counts
-        return np.arange(counts.sum()) + np.repeat(self.row[drawn] - offset, counts)
+        first: I64 = np.repeat(self.row[drawn] - offset, counts)
+        return np.asarray(first + np.arange(first.size))
 
 
 def units_of(times: BlockTimes) -> Units:
@@ -150,7 +151,7 @@ def draw(u: Units, block_length: int, random: np.random.Generator) -> I64:
     within = np.arange(len(u)) - u.begin[u.series]
     piece, offset = np.divmod(within, length[u.series])
     at = (start[first[u.series] + piece] + offset) % u.size[u.series]
-    return u.begin[u.series] + at
+    return np.asarray(u.begin[u.series] + at)
 
 
 @dataclass(frozen=True, slots=True)
