@@ -127,7 +127,7 @@ def grid(m: int) -> F64:
     >>> grid(4)[:3]
     array([ 4.,  8., 16.])
     """
-    return float(m) * 2.0 ** np.arange(DOUBLINGS + 1)
+    return np.asarray(m * 2.0 ** np.arange(DOUBLINGS + 1), np.float64)
 
 
 def bootstrap(
