@@ -10,6 +10,12 @@ from synctax.schema.attribute import (
     ATTRIBUTE_RANKS,
     ATTRIBUTE_STORY,
 )
+from synctax.schema.bandwidth import (
+    BANDWIDTH,
+    BANDWIDTH_ALGORITHMS,
+    BANDWIDTH_FLOPS,
+    BANDWIDTH_RESIDUALS,
+)
 from synctax.schema.inspect import INSPECT_FILES, INSPECT_GROUPS
 from synctax.schema.measure import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 from synctax.schema.table import Column, DType, Table
@@ -20,6 +26,10 @@ __all__ = [
     "ATTRIBUTE_COLLECTIVES",
     "ATTRIBUTE_RANKS",
     "ATTRIBUTE_STORY",
+    "BANDWIDTH",
+    "BANDWIDTH_ALGORITHMS",
+    "BANDWIDTH_FLOPS",
+    "BANDWIDTH_RESIDUALS",
     "INSPECT_FILES",
     "INSPECT_GROUPS",
     "MEASURE",
