@@ -22,6 +22,10 @@ MAX_NUMBER = 2**31 - 1
 """No rank or step has a higher number."""
 
 
+LEAST_GROUP = 2
+"""Ranks of the smallest group whose ranks wait for each other."""
+
+
 class Finite(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
     """A number that is neither `nan` nor infinite, and not below `least`."""
 
@@ -66,6 +70,35 @@ class RankSet(click.ParamType):  # type: ignore[type-arg]  # generic since click
                 self.fail(f"{part.strip()!r} is more than {MAX_RANKS:,} ranks", param, ctx)
             ranks.update(range(low, high + 1))
         return frozenset(ranks)
+
+
+class GroupSizes(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """Numbers of ranks: `512`, `8,72,512`, or by doubling from one to another, `8-4096`."""
+
+    name = "sizes"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Parse the text; ascending, each number once, both ends of a range included."""
+        if isinstance(value, tuple):
+            return value
+        sizes: set[int] = set()
+        for part in str(value).split(","):
+            first, dash, last = (text.strip() for text in part.partition("-"))
+            if not _is_number(first) or (dash and not _is_number(last)):
+                self.fail(f"{value!r} is no list of sizes like 8,72 or 8-4096", param, ctx)
+            _check_number(self, (first, last), param, ctx)
+            low, high = int(first), int(last) if dash else int(first)
+            if low < LEAST_GROUP:
+                self.fail(f"a group of {low} waits for nobody; the least is 2", param, ctx)
+            if high < low:
+                self.fail(f"{part.strip()!r} runs backwards", param, ctx)
+            sizes.add(high)
+            while low < high:
+                sizes.add(low)
+                low *= 2
+        return tuple(sorted(sizes))
 
 
 class StepRange(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5

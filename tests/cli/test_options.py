@@ -18,6 +18,7 @@ from synctax.report.output import Output
 @options.traces_argument
 @options.ranks_option
 @options.steps_option
+@click.option("--n", type=options.GroupSizes())
 @options.workers_option
 @options.manifest_option
 @options.workspace_options
@@ -101,6 +102,34 @@ def test_a_device_needs_no_format():
     assert parsed("-o", "/dev/null")["out"] == Output("table", Path("/dev/null"), 0)
 
 
+@given(st.frozensets(st.integers(2, 200), min_size=1))
+def test_a_list_of_sizes_is_read_back_in_order(sizes):
+    assert parsed("--n", ",".join(map(str, sizes)))["n"] == tuple(sorted(sizes))
+
+
+def test_a_range_of_sizes_doubles_and_holds_both_ends():
+    assert parsed("--n", "4-72, 512,8")["n"] == (4, 8, 16, 32, 64, 72, 512)
+    assert parsed("--n", "8-8")["n"] == (8,)
+
+
+@pytest.mark.parametrize("text", ["", "a", "4-", "-4", "4,,8", "4:8", "4-8-16", "1e3"])
+def test_what_is_no_list_of_sizes_is_refused(text):
+    assert "is no list of sizes like 8,72 or 8-4096" in refused("--n=" + text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("1", "a group of 1 waits for nobody; the least is 2"),
+        ("0-8", "a group of 0 waits"),
+        ("8-4", "runs backwards"),
+        ("9999999999", "is above 2,147,483,647"),
+    ],
+)
+def test_sizes_that_no_group_has_are_refused(text, words):
+    assert words in refused("--n", text)
+
+
 def test_the_end_of_steps_is_not_included():
     assert list(parsed("--steps", "3:6")["steps"]) == [3, 4, 5]
 
@@ -126,6 +155,7 @@ def test_a_range_without_steps_is_refused():
 def test_values_that_are_parsed_already_pass():
     assert options.RankSet().convert([1, 2], None, None) == {1, 2}
     assert options.StepRange().convert(range(2), None, None) == range(2)
+    assert options.GroupSizes().convert((2, 8), None, None) == (2, 8)
 
 
 def test_traces_are_wanted():
@@ -146,6 +176,7 @@ def test_defaults_write_a_table_to_stdout():
         "traces": ("t",),
         "ranks": None,
         "steps": None,
+        "n": None,
         "workers": None,
         "manifest": None,
         "workspace": Path(workspace.DIRECTORY),
