@@ -8,7 +8,6 @@ import numpy as np
 from synctax.arrays import F64, I64
 from synctax.errors import FitError
 from synctax.evt.deviations import DeviationsFit, fit_deviations
-from synctax.evt.gev import GevFit
 from synctax.evt.predict import Predictors, fit_maxima, fit_standard
 from synctax.evt.resample import Memory, Resampler, Sample, draw, memory, resampler
 from synctax.evt.standard import Standard
@@ -173,7 +172,7 @@ def bootstrap(
     prepared = resampler(standard)
     random = np.random.default_rng(seed)
     again = [
-        refit(prepared, draw(prepared.units, past.block_length, random), fitted.gev)
+        refit(prepared, draw(prepared.units, past.block_length, random), fitted)
         for _ in range(resamples)
     ]
     return Bootstrap(
@@ -190,7 +189,7 @@ def bootstrap(
     )
 
 
-def refit(prepared: Resampler, drawn: I64, start: GevFit | None) -> Predictors | None:
+def refit(prepared: Resampler, drawn: I64, near: Predictors) -> Predictors | None:
     """Fit all predictors to the instances that were drawn.
 
     Parameters
@@ -198,8 +197,8 @@ def refit(prepared: Resampler, drawn: I64, start: GevFit | None) -> Predictors |
     prepared : Resampler
     drawn : (u,) int64
         Instances.
-    start : GevFit or None
-        Fit to the data themselves, where the search of the GEV begins.
+    near : Predictors
+        Fits to the data themselves, where searches begin.
 
     Returns
     -------
@@ -210,10 +209,10 @@ def refit(prepared: Resampler, drawn: I64, start: GevFit | None) -> Predictors |
     try:
         return fit_maxima(
             sample.z,
-            lambda: _deviations(prepared, sample),
+            lambda: _deviations(prepared, sample, near),
             m=prepared.m,
             b_us=sample.b_us,
-            start=start,
+            start=near.gev,
         )
     except FitError:  # counted by who asked, like the refusal of a single method
         return None
@@ -226,11 +225,13 @@ def predicted_us(fitted: Predictors | None, method: Method, n: F64) -> F64:
     return fitted.tau_us(method, n)
 
 
-def _deviations(prepared: Resampler, sample: Sample) -> DeviationsFit:
+def _deviations(prepared: Resampler, sample: Sample, near: Predictors) -> DeviationsFit:
     if prepared.d_us is None:
         raise FitError("deviations from the mean of an instance need at least 2 ranks")
-    rows = sample.rows
-    return fit_deviations(prepared.d_us[rows], prepared.block[rows], sample.weight)
+    rows, start = sample.rows, near.deviations.tail if near.deviations else None
+    return fit_deviations(
+        prepared.d_us[rows], prepared.block[rows], sample.weight, start=start
+    )
 
 
 def _gumbel_us(fitted: Predictors | None) -> tuple[float, float]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from synctax.arrays import F64, I64
 from synctax.errors import FitError
-from synctax.evt.gpd import fit_gpd
+from synctax.evt.gpd import GpdFit, fit_gpd
 from synctax.evt.model import BlockTimes
 from synctax.notes import Note
 
@@ -162,6 +162,8 @@ class DeviationsFit:
         Mean over instances of the blocks' standard deviations of a deviation, in µs.
     n : int
         Deviations in the sample.
+    tail : GpdFit or None
+        The fit of the tail, if it has one.
     notes : tuple of Note
         Where the tail has too few values for a law of its own.
     """
@@ -169,6 +171,7 @@ class DeviationsFit:
     law: TailLaw
     scale_us: float
     n: int
+    tail: GpdFit | None = None
     notes: tuple[Note, ...] = ()
 
     def tau_us(self, n: F64) -> F64:
@@ -215,6 +218,7 @@ def fit_deviations(
     block: I64,
     weight: F64,
     *,
+    start: GpdFit | None = None,
     tail_quantile: float = TAIL_QUANTILE,
     min_tail_values: int = MIN_TAIL_VALUES,
 ) -> DeviationsFit:
@@ -228,6 +232,8 @@ def fit_deviations(
         Block of each row.
     weight : (c,) float64
         Instances of each block; blocks without rows have none.
+    start : GpdFit, optional
+        Tail of similar deviations: where the search begins.
     tail_quantile : float
         Where the tail begins.
     min_tail_values : int
@@ -250,12 +256,14 @@ def fit_deviations(
     with np.errstate(divide="ignore", invalid="ignore"):
         d = d_us / spread_us[block, None]
     d = np.sort(d[spread_us[block] > 0], axis=None)
-    law, notes = _law(d, tail_quantile, min_tail_values)
+    law, tail, notes = _law(d, tail_quantile, min_tail_values, start)
     scale_us = float(np.average(spread_us, weights=weight))
-    return DeviationsFit(law, scale_us, d.size, notes)
+    return DeviationsFit(law, scale_us, d.size, tail, notes)
 
 
-def _law(d: F64, tail_quantile: float, needed: int) -> tuple[TailLaw, tuple[Note, ...]]:
+def _law(
+    d: F64, tail_quantile: float, needed: int, start: GpdFit | None
+) -> tuple[TailLaw, GpdFit | None, tuple[Note, ...]]:
     threshold = float(d[math.ceil(tail_quantile * d.size) - 1])
     begin = int(np.searchsorted(d, threshold, side="right"))
     excess = d[begin:] - threshold
@@ -265,12 +273,12 @@ def _law(d: F64, tail_quantile: float, needed: int) -> tuple[TailLaw, tuple[Note
             f"{distinct} distinct deviations above the {tail_quantile:.0%} quantile, "
             f"{needed} carry a tail: no wait beyond what was observed is predicted"
         )
-        return TailLaw(d), (Note("no_tail", 1, detail),)
-    tail = fit_gpd(excess)
+        return TailLaw(d), None, (Note("no_tail", 1, detail),)
+    tail = fit_gpd(excess, start=start)
     if tail.shape >= 1:
         raise FitError(
             f"the tail of the deviations has shape {tail.shape:.2f}: from 1 on it has no "
             "mean; look for outliers, or profile more steps"
         )
     share = excess.size / d.size
-    return TailLaw(d[:begin], share, threshold, tail.scale, tail.shape), ()
+    return TailLaw(d[:begin], share, threshold, tail.scale, tail.shape), tail, ()

@@ -9,7 +9,7 @@ from synctax.arrays import F64
 from synctax.errors import FitError
 from synctax.evt.likelihood import MIN_SHAPE, reduced
 from synctax.evt.optimum import Objective, Peak, Point, climb, infeasible, inverse
-from synctax.evt.sample import MIN_DISTINCT_VALUES, checked
+from synctax.evt.sample import MIN_DISTINCT_VALUES, checked, dot
 
 START_SHAPES = (0.0, 0.2, -0.2)
 """Shapes at which the search starts beside that of the moments."""
@@ -91,13 +91,18 @@ class GpdFit:
             return np.log1p(np.maximum(self.shape * inside, -1.0)) / self.shape
 
 
-def fit_gpd(excess: F64, *, min_distinct: int = MIN_DISTINCT_VALUES) -> GpdFit:
+def fit_gpd(
+    excess: F64, *, start: GpdFit | None = None, min_distinct: int = MIN_DISTINCT_VALUES
+) -> GpdFit:
     """Fit a generalized Pareto distribution by maximum likelihood, ξ > -1.
 
     Parameters
     ----------
     excess : (n,) float64
         By how much values exceed a threshold, none negative; in any order and unit.
+    start : GpdFit, optional
+        Where to start alone, as for a resample of the data that it was fitted to; the
+        other starts follow only where it leads nowhere.
     min_distinct : int, optional
         Distinct values below which the fit is refused.
 
@@ -124,7 +129,12 @@ def fit_gpd(excess: F64, *, min_distinct: int = MIN_DISTINCT_VALUES) -> GpdFit:
         raise ValueError(f"an excess is not negative, got {ordered[0]:g}")
     unit = float(ordered.mean())
     x = ordered / unit
-    peak = _peak(x)
+    peak = None
+    if start is not None:
+        near = _feasible(x, start.scale / unit, start.shape)
+        peak = climb(gpd_objective(x), near)
+    if peak is None or not peak.settled or not _is_maximum(peak):
+        peak = _peak(x)
     log_scale, shape = peak.point.at.tolist()
     scale = unit * math.exp(log_scale)
     cov: F64 | None = None
@@ -161,10 +171,10 @@ def gpd_objective(x: F64) -> Objective:
         gradient = np.array(
             [-t.size + factor * float(tw.sum()), -total - factor * float(y1.sum())]
         )
-        mixed = float(tw.sum()) - factor * float(tw @ tw)
+        mixed = float(tw.sum()) - factor * dot(tw, tw)
         hessian = np.array(
             [
-                [-factor * float(tw @ w), mixed],
+                [-factor * dot(tw, w), mixed],
                 [mixed, -2 * float(y1.sum()) - factor * float(y2.sum())],
             ]
         )
@@ -183,7 +193,7 @@ def _peak(x: F64) -> Peak:
             f"the tail shape of {x.size} excesses runs to its bound -1: they end abruptly "
             "at their largest value; a higher threshold or more instances would help"
         )
-    if not best.settled or np.linalg.eigvalsh(best.point.hessian).max() >= 0:
+    if not best.settled or not _is_maximum(best):
         raise FitError(
             f"the tail fit of {x.size} excesses found no maximum (shape {shape:.3g} at "
             "last); a lower threshold or more instances would help"
@@ -197,8 +207,14 @@ def _starts(x: F64) -> list[F64]:
     starts = []
     for shape in (moments, *START_SHAPES):
         bounded = min(max(shape, -_MAX_START_SHAPE), _MAX_START_SHAPE)
-        scale = 1 - bounded
-        if bounded < 0:
-            bounded = max(bounded, -_INSIDE * scale / float(x[-1]))
-        starts.append(np.array([math.log(scale), bounded]))
+        starts.append(_feasible(x, 1 - bounded, bounded))
     return starts
+
+
+def _feasible(x: F64, scale: float, shape: float) -> F64:
+    """Pull a negative shape towards 0 until all values lie within the support."""
+    return np.array([math.log(scale), max(shape, -_INSIDE * scale / float(x[-1]))])
+
+
+def _is_maximum(peak: Peak) -> bool:
+    return bool(np.linalg.eigvalsh(peak.point.hessian).max() < 0)
