@@ -234,6 +234,8 @@ def attribute(
         tax, rounds, (paths.take(slow[there]), paths.take(fast[there])), options
     )
     known[judged.results.slot] = judged.results.known
+    told = rounds.told.values()
+    graphs = judge.graph_notes((one.notes, one.skew_ns) for one in told)
     return Attribution(
         tax=tax,
         seen=seen,
@@ -249,7 +251,7 @@ def attribute(
         nodes={rank: told.nodes for rank, told in rounds.told.items()},
         skew_ns={rank: told.skew_ns for rank, told in rounds.told.items()},
         options=options,
-        notes=(*tax.notes, *judge.graph_notes(rounds), *judged.notes),
+        notes=(*tax.notes, *graphs, *judged.notes),
     )
 
 

@@ -56,17 +56,13 @@ class Palette:
         slot_of : (n,) int64
             The collective each node is, -1 for none.
         """
-        node = paths.node
-        following = np.append(node[1:], 0)
-        filled = np.diff(paths.first) > 0
-        following[paths.first[1:][filled] - 1] = paths.target[filled]
         return self.describe(
-            node,
+            paths.node,
             (paths.start_ns, paths.stop_ns, paths.gap_ns),
             (paths.edge, paths.provenance),
             named,
             slot_of,
-            self._unknown(paths.edge, paths.gap_ns, following),
+            self._unknown(paths.edge, paths.gap_ns, _following(paths)),
         )
 
     def describe(
@@ -103,6 +99,11 @@ class Palette:
             unknown=unknown,
         )
 
+    def unknown_ns(self, paths: Paths) -> I64:
+        """Idle time after each item of which it is not known what it waited for, (i,)."""
+        unknown = self._unknown(paths.edge, paths.gap_ns, _following(paths))
+        return np.where(unknown, paths.gap_ns, 0)
+
     def head_unknown(self, paths: Paths) -> Bool:
         """Whether it is not known what the first item of each path waited for, (p,)."""
         head = paths.target.copy()
@@ -117,3 +118,11 @@ class Palette:
         idle = np.isin(edge, _IDLE) & (gap_ns > EXPLAINED_NS)
         unknown: Bool = idle & ~self.launched[following]
         return unknown
+
+
+def _following(paths: Paths) -> I64:
+    """Node that each item leads to, (i,) int64: the next item's or the target."""
+    following = np.append(paths.node, 0)[1:].astype(np.int64)
+    filled = np.diff(paths.first) > 0
+    following[paths.first[1:][filled] - 1] = paths.target[filled]
+    return following

@@ -1,5 +1,6 @@
 """From the paths of the slowest and fastest ranks to a verdict on each collective."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -244,16 +245,24 @@ def _unknown_ns(paths: PathSet) -> I64:
     return within + np.where(paths.head_unknown, paths.head_gap_ns, 0)
 
 
-def graph_notes(rounds: Rounds) -> tuple[Note, ...]:
-    """What the graphs of all ranks inferred or left out, one note a reason."""
+def graph_notes(ranks: Iterable[tuple[tuple[Note, ...], int]]) -> tuple[Note, ...]:
+    """What the graphs of all ranks inferred or left out, one note a reason.
+
+    Parameters
+    ----------
+    ranks : iterable of (tuple of Note, int)
+        Notes of each rank's graph, and what was added to its host times, in ns.
+    """
     merged: dict[str, Note] = {}
-    for told in rounds.told.values():
-        for note in told.notes:
+    skews = []
+    for notes, skew_ns in ranks:
+        if skew_ns:
+            skews.append(skew_ns)
+        for note in notes:
             old = merged.get(note.reason)
             count = note.count + (old.count if old else 0)
             detail = old.detail if old else note.detail
             merged[note.reason] = Note(note.reason, count, detail, note.where)
-    skews = [told.skew_ns for told in rounds.told.values() if told.skew_ns]
     if skews:
         worst = max(-skew for skew in skews) / NS_PER_US
         merged["host_clock_skew"] = Note(
