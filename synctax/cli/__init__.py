@@ -34,7 +34,13 @@ COMMANDS = {
     "whatif": "Replay a job with other durations: what would step time and tax be?",
     "synth": "Write traces of a made-up job, with the true waits beside them.",
 }
-"""The command NAME is `NAME` in the module `synctax.cli.NAME`."""
+"""The command NAME is `NAME` in the module `synctax.cli.NAME` (`module_of`)."""
+
+
+def module_of(command: str) -> str:
+    """Name a command's module and function: `fit-evt` is `fit_evt`."""
+    return command.replace("-", "_")
+
 
 VERBOSITY = "synctax.verbosity"
 """Key of click's `meta` under which `-q` and `-v` leave -1, 0, 1, ..."""
@@ -60,9 +66,10 @@ class LazyGroup(click.Group):
         """Import the module of a command and return the command."""
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(importlib.import_module(f"synctax.cli.{cmd_name}"), cmd_name)
+        name = module_of(cmd_name)
+        command = getattr(importlib.import_module(f"synctax.cli.{name}"), name)
         if not isinstance(command, click.Command):
-            raise TypeError(f"synctax.cli.{cmd_name}.{cmd_name} is no click command")
+            raise TypeError(f"synctax.cli.{name}.{name} is no click command")
         # docstrings are raw strings; click wants the control character
         command.help = (command.help or "").replace("\\b", "\b")
         return command

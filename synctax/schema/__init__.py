@@ -16,6 +16,14 @@ from synctax.schema.bandwidth import (
     BANDWIDTH_FLOPS,
     BANDWIDTH_RESIDUALS,
 )
+from synctax.schema.evt import (
+    FIT_EVT,
+    FIT_EVT_BLOCKS,
+    FIT_EVT_CHECKS,
+    FIT_EVT_HOLDOUT,
+    FIT_EVT_INSTANCES,
+    FIT_EVT_SEGMENTS,
+)
 from synctax.schema.inspect import INSPECT_FILES, INSPECT_GROUPS
 from synctax.schema.measure import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 from synctax.schema.table import Column, DType, Table
@@ -30,6 +38,12 @@ __all__ = [
     "BANDWIDTH_ALGORITHMS",
     "BANDWIDTH_FLOPS",
     "BANDWIDTH_RESIDUALS",
+    "FIT_EVT",
+    "FIT_EVT_BLOCKS",
+    "FIT_EVT_CHECKS",
+    "FIT_EVT_HOLDOUT",
+    "FIT_EVT_INSTANCES",
+    "FIT_EVT_SEGMENTS",
     "INSPECT_FILES",
     "INSPECT_GROUPS",
     "MEASURE",
