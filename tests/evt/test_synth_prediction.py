@@ -1,0 +1,87 @@
+"""From traces of 4 ranks to the tax of 8, 16 and 64: what is predicted is what comes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from synctax.evt.bootstrap import bootstrap
+from synctax.evt.predict import fit_all
+from synctax.evt.standard import standardise
+from synctax.synth import SynthJob, expected_tau_us, truth
+from tests.synth.block_times import from_traces, simulated
+
+LAWS = ("gumbel", "frechet")
+LARGER = (8, 16, 64)
+JOB = SynthJob(
+    tp=4,
+    fsdp=1,
+    tp_op="all_reduce",
+    layers=2,
+    steps=40,
+    jitter_scope="block",
+    cpu_ops_per_kernel=0,
+    seed=11,
+)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """Block times that traces tell, by law."""
+    return {
+        law: from_traces(replace(JOB, jitter_law=law), tmp_path_factory.mktemp(law))
+        for law in LAWS
+    }
+
+
+@pytest.fixture(scope="module")
+def predicted(found):
+    """Predictions from them, by law."""
+    n = np.array(LARGER, np.float64)
+    return {
+        law: bootstrap(standardise(blocks.times), n, resamples=60)
+        for law, blocks in found.items()
+    }
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_traces_tell_the_block_times_that_were_simulated(found, law):
+    told, made = found[law].times, simulated(replace(JOB, jitter_law=law))
+    assert_allclose(told.us, made.us, rtol=0, atol=1e-9)
+    assert_allclose(told.measured_us, made.measured_us, rtol=0, atol=1e-9)
+    assert len(np.unique(told.block)) == len(made.blocks)
+    assert found[law].coverage.share == found[law].coverage.tax_share == 1
+
+
+@pytest.mark.parametrize(
+    ("law", "method"), [("gumbel", "gumbel"), ("gumbel", "gev"), ("frechet", "gev")]
+)
+def test_the_tax_of_a_larger_job_lies_within_the_interval(predicted, law, method):
+    lo_us, hi_us = predicted[law].interval_us(method)
+    for n, lo, hi in zip(LARGER, lo_us, hi_us, strict=True):
+        job = replace(JOB, tp=n, jitter_law=law, steps=120, seed=12)
+        assert lo < simulated(job).measured_us.mean() < hi
+        assert lo < expected_tau_us(job) < hi
+
+
+def test_what_is_measured_in_a_larger_job_is_what_its_files_say():
+    job = replace(JOB, tp=8, steps=3)
+    rows = [row.tax_mean_us for row in truth(job).collectives() if row.status == "ok"]
+    assert_allclose(simulated(job).measured_us, rows, rtol=0, atol=1e-9)
+
+
+def test_the_gumbel_is_conservative_where_tails_are_heavy(predicted):
+    _, hi_us = predicted["frechet"].interval_us("gumbel")
+    assert hi_us[-1] < expected_tau_us(replace(JOB, jitter_law="frechet"), LARGER[-1])
+
+
+def test_what_ranks_share_misleads_the_maxima_but_not_the_deviations():
+    job = replace(JOB, jitter_law="normal", common_jitter=0.02, steps=250)
+    fitted = fit_all(simulated(job))
+    (gumbel,), (deviations,) = (
+        fitted.tau_us(method, np.array([64.0])) for method in ("gumbel", "deviations")
+    )
+    true = expected_tau_us(job, 64)
+    assert gumbel > 1.6 * true
+    assert deviations == pytest.approx(true, rel=0.1)
