@@ -23,6 +23,11 @@ DOUBLINGS = 20
 MIN_REFITTED_SHARE = 0.8
 """With fewer resamples that can be fitted a method has no interval."""
 
+MIN_DISTINCT_VALUES = 5
+"""Distinct maxima that a resample needs; the data themselves had more."""
+
+_STREAM = 2  # apart from other uses of a seed
+
 
 @dataclass(frozen=True, slots=True)
 class Bootstrap:
@@ -170,7 +175,7 @@ def bootstrap(
     tau_us = {method: fitted.tau_us(method, n) for method in fitted.methods}
     past = memory(standard)
     prepared = resampler(standard)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng([seed, _STREAM])
     again = [
         refit(prepared, draw(prepared.units, past.block_length, random), fitted)
         for _ in range(resamples)
@@ -213,6 +218,7 @@ def refit(prepared: Resampler, drawn: I64, near: Predictors) -> Predictors | Non
             m=prepared.m,
             b_us=sample.b_us,
             start=near.gev,
+            min_distinct=MIN_DISTINCT_VALUES,
         )
     except FitError:  # counted by who asked, like the refusal of a single method
         return None

@@ -13,6 +13,7 @@ from synctax.evt.gev import GevFit, fit_gev
 from synctax.evt.gumbel import GumbelFit, fit_gumbel
 from synctax.evt.lmoments import gumbel_lmoments
 from synctax.evt.model import BlockTimes
+from synctax.evt.sample import MIN_DISTINCT_VALUES
 from synctax.evt.standard import Standard, standardise
 from synctax.evt.tax import METHODS, Method
 from synctax.notes import Note
@@ -152,6 +153,7 @@ def fit_maxima(
     m: int,
     b_us: float,
     start: GevFit | None = None,
+    min_distinct: int = MIN_DISTINCT_VALUES,
 ) -> Predictors:
     """Fit every predictor to standardised maxima, and to deviations where there are any.
 
@@ -167,6 +169,8 @@ def fit_maxima(
         Mean spread of the blocks, in µs.
     start : GevFit, optional
         A fit to similar maxima: where the search of the GEV begins.
+    min_distinct : int, optional
+        Distinct maxima below which no law is fitted to them.
 
     Returns
     -------
@@ -178,9 +182,11 @@ def fit_maxima(
         If no predictor can be fitted: the reason of the first.
     """
     refused: dict[Method, str] = {}
-    gumbel = _attempt("gumbel", lambda: fit_gumbel(z), refused)
-    gev = _attempt("gev", lambda: _gev(z, start), refused)
-    lmoments = _attempt("lmoments", lambda: gumbel_lmoments(z), refused)
+    gumbel = _attempt("gumbel", lambda: fit_gumbel(z, min_distinct=min_distinct), refused)
+    gev = _attempt("gev", lambda: _gev(z, start, min_distinct), refused)
+    lmoments = _attempt(
+        "lmoments", lambda: gumbel_lmoments(z, min_distinct=min_distinct), refused
+    )
     by_rank = _attempt("deviations", deviations or _no_ranks, refused)
     if len(refused) == len(METHODS):
         raise FitError(refused["gumbel"])
@@ -198,8 +204,8 @@ def _attempt(
         return None
 
 
-def _gev(z: F64, start: GevFit | None) -> GevFit:
-    fit = fit_gev(z, start=start)
+def _gev(z: F64, start: GevFit | None, min_distinct: int) -> GevFit:
+    fit = fit_gev(z, start=start, min_distinct=min_distinct)
     fit.mean_z(1.0)  # refuses a tail so heavy that there is no mean to predict
     return fit
 

@@ -1,0 +1,248 @@
+"""How far predictions miss what was measured but not fitted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from synctax.arrays import F64, I64, Bool
+from synctax.errors import FitError
+from synctax.evt.bootstrap import interval, predicted_us, refit
+from synctax.evt.cut import cut, select
+from synctax.evt.model import BlockTimes
+from synctax.evt.predict import fit_standard
+from synctax.evt.resample import draw, memory, resampler, units_of
+from synctax.evt.standard import Standard, standardise
+from synctax.evt.tax import DEFAULT_LEVEL, METHODS, Method
+from synctax.notes import Note
+
+RESAMPLES = 200
+"""How often instances are drawn anew for the interval of an error."""
+
+LEAST_FIT_RANKS = 4
+"""Halving stops here, unless nothing smaller than all ranks would be left to fit."""
+
+_STREAM = 3  # apart from other uses of a seed
+
+Kind = Literal["ranks", "time"]
+
+
+@dataclass(frozen=True, slots=True)
+class HoldOut:
+    """One prediction beside what was measured.
+
+    Parameters
+    ----------
+    kind : {"ranks", "time"}
+        Fitted to smaller groups of the same ranks, or to the first half of the time.
+    method : {"gumbel", "gev", "lmoments", "deviations"}
+    n_fit, n : int
+        Ranks of the groups that were fitted, and that were predicted.
+    predicted_us, measured_us : float
+        Mean wait of a rank in groups of n, in µs.
+    error : float
+        predicted / measured - 1.
+    error_lo, error_hi : float
+        Its interval over resamples, prediction and measurement together; NaN without.
+    """
+
+    kind: Kind
+    method: Method
+    n_fit: int
+    n: int
+    predicted_us: float
+    measured_us: float
+    error: float
+    error_lo: float
+    error_hi: float
+
+
+def fit_sizes(m: int) -> tuple[int, ...]:
+    """List the sizes of groups from which m ranks are predicted: halves, down to 4.
+
+    Parameters
+    ----------
+    m : int
+        Ranks of an instance.
+
+    Returns
+    -------
+    tuple of int
+        Descending; empty for fewer than 3 ranks, of which no smaller group waits.
+
+    Examples
+    --------
+    >>> fit_sizes(16), fit_sizes(8), fit_sizes(4), fit_sizes(3)
+    ((8, 4), (4,), (2,), (2,))
+    """
+    sizes = []
+    size = m // 2
+    while size >= LEAST_FIT_RANKS:
+        sizes.append(size)
+        size //= 2
+    if not sizes and m > 2:
+        sizes.append(max(m // 2, 2))
+    return tuple(sizes)
+
+
+def hold_out(
+    times: BlockTimes,
+    *,
+    resamples: int = RESAMPLES,
+    level: float = DEFAULT_LEVEL,
+    seed: int = 0,
+) -> tuple[tuple[HoldOut, ...], tuple[Note, ...]]:
+    """Predict what was measured from a part of the data, in every way there is.
+
+    Over ranks: each instance is cut at random into smaller groups, the fit to these
+    predicts the wait among all its ranks. Over time: the fit to the first half of each
+    series predicts the second.
+
+    Parameters
+    ----------
+    times : BlockTimes
+        Instances over all ranks that were observed.
+    resamples : int
+        Draws of whole instances for the intervals.
+    level : float
+        Of the intervals.
+    seed : int
+        Of cuts and draws.
+
+    Returns
+    -------
+    tuple of HoldOut
+        Over ranks, largest groups first, then over time; one per method that has a fit.
+    tuple of Note
+        What could not be held out, or not fitted, and why.
+
+    Raises
+    ------
+    FitError
+        If no block has enough instances.
+    """
+    standard = standardise(times)
+    rows: list[HoldOut] = []
+    notes: list[Note] = []
+    trials = [_over_ranks(standard, size, seed) for size in fit_sizes(times.m)]
+    trials.append(_over_time(standard))
+    if not fit_sizes(times.m):
+        detail = f"groups smaller than {times.m} ranks have no wait to fit"
+        notes.append(Note("hold_out_ranks", 1, detail))
+    for trial in trials:
+        if isinstance(trial, Note):
+            notes.append(trial)
+        else:
+            found, lost = _judge(trial, resamples, level, seed)
+            rows += found
+            notes += lost
+    return tuple(rows), tuple(notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What is fitted, what is measured, and how both are drawn anew."""
+
+    kind: Kind
+    fit_on: Standard
+    n: int
+    wait_us: F64
+    draw: Callable[[np.random.Generator], tuple[I64, I64]]
+
+
+def _over_ranks(standard: Standard, size: int, seed: int) -> _Trial | Note:
+    whole = standard.times
+    small, _ = cut(whole, size, seed=seed)
+    fit_on = standardise(small)
+    if fit_on.notes:
+        # only a rank that no cut took in differs from the others
+        return Note("hold_out_ranks", 1, fit_on.notes[0].detail)
+    u, length = units_of(whole), memory(standard).block_length
+
+    def together(random: np.random.Generator) -> tuple[I64, I64]:
+        drawn = draw(u, length, random)
+        return drawn, u.rows_of(drawn)
+
+    return _Trial("ranks", fit_on, whole.m, _wait_us(whole), together)
+
+
+def _over_time(standard: Standard) -> _Trial | Note:
+    times = standard.times
+    first = _first_half(times)
+    try:
+        fit_on = standardise(select(times, first))
+    except FitError as error:  # half of the data may be too few where all are enough
+        return Note("hold_out_time", 1, f"first half: {error}")
+    known = np.isin(times.block, np.unique(times.block[first])) & ~first
+    kept = dict.fromkeys(fit_on.times.blocks, True)
+    stays = np.array([block in kept for block in times.blocks])
+    test = select(times, known & stays[times.block])
+    if not len(test):
+        return Note("hold_out_time", 1, "the second half has none of these blocks")
+    fit_units, test_units = units_of(fit_on.times), units_of(test)
+    length = memory(standard).block_length
+
+    def apart(random: np.random.Generator) -> tuple[I64, I64]:
+        drawn = draw(fit_units, length, random)
+        return drawn, test_units.rows_of(draw(test_units, length, random))
+
+    return _Trial("time", fit_on, times.m, _wait_us(test), apart)
+
+
+def _first_half(times: BlockTimes) -> Bool:
+    """Mark the rows of the first half of each series' instances."""
+    u = units_of(times)
+    early = np.arange(len(u)) - u.begin[u.series] < u.size[u.series] // 2
+    return np.repeat(early, u.rows)
+
+
+def _wait_us(times: BlockTimes) -> F64:
+    result: F64 = times.us.max(axis=1) - times.us.mean(axis=1)
+    return result
+
+
+def _judge(
+    trial: _Trial, resamples: int, level: float, seed: int
+) -> tuple[list[HoldOut], list[Note]]:
+    measured_us = float(trial.wait_us.mean())
+    name = f"hold_out_{trial.kind}"
+    if not measured_us > 0:
+        return [], [Note(name, 1, "no rank waits in what was held out")]
+    try:
+        fitted = fit_standard(trial.fit_on)
+    except FitError as error:  # of a part of the data; all of them may be enough
+        return [], [Note(name, 1, str(error))]
+    n_fit, n = trial.fit_on.times.m, np.array([float(trial.n)])
+    prepared = resampler(trial.fit_on)
+    random = np.random.default_rng([seed, _STREAM])
+    ratios = np.full((len(METHODS), resamples, 1), np.nan)
+    for at in range(resamples):
+        drawn, rows = trial.draw(random)
+        again = refit(prepared, drawn, fitted)
+        for number, method in enumerate(METHODS):
+            predicted = predicted_us(again, method, n)
+            ratios[number, at] = predicted / trial.wait_us[rows].mean()
+    found = []
+    for number, method in enumerate(METHODS):
+        if method in fitted.methods:
+            predicted = fitted.tau_us(method, n)
+            lo, hi = interval(predicted / measured_us, ratios[number], level=level)
+            found.append(
+                HoldOut(
+                    kind=trial.kind,
+                    method=method,
+                    n_fit=n_fit,
+                    n=trial.n,
+                    predicted_us=float(predicted[0]),
+                    measured_us=measured_us,
+                    error=float(predicted[0]) / measured_us - 1,
+                    error_lo=float(lo[0]) - 1,
+                    error_hi=float(hi[0]) - 1,
+                )
+            )
+    lost = [
+        Note(f"{name}_without_{method}", 1, reason)
+        for method, reason in fitted.refused.items()
+    ]
+    return found, lost
