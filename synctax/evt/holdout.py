@@ -174,10 +174,7 @@ def _over_time(standard: Standard) -> _Trial | Note:
         fit_on = standardise(select(times, first))
     except FitError as error:  # half of the data may be too few where all are enough
         return Note("hold_out_time", 1, f"first half: {error}")
-    known = np.isin(times.block, np.unique(times.block[first])) & ~first
-    kept = dict.fromkeys(fit_on.times.blocks, True)
-    stays = np.array([block in kept for block in times.blocks])
-    test = select(times, known & stays[times.block])
+    test = select(times, ~first & np.isin(times.block, fit_on.kept))
     if not len(test):
         return Note("hold_out_time", 1, "the second half has none of these blocks")
     fit_units, test_units = units_of(fit_on.times), units_of(test)

@@ -28,6 +28,8 @@ class Standard:
         (maximum over the ranks of a row - a) / b of its block.
     times : BlockTimes
         The rows that entered, with their c blocks.
+    kept : (c,) int64
+        Which blocks of the times that were given these are.
     notes : tuple of Note
         Blocks that were left out.
     """
@@ -37,6 +39,7 @@ class Standard:
     instances: I64
     z: F64
     times: BlockTimes
+    kept: I64
     notes: tuple[Note, ...] = ()
 
     @property
@@ -109,6 +112,7 @@ def standardise(times: BlockTimes, *, min_instances: int = MIN_INSTANCES) -> Sta
         instances=instances[stay],
         z=(kept.us.max(axis=1) - a_us[kept.block]) / b_us[kept.block],
         times=kept,
+        kept=np.flatnonzero(stay),
         notes=_left_out(instances, few, flat, min_instances),
     )
 
