@@ -12,7 +12,7 @@ from synctax.evt.growth import MAX_MEAN_SHAPE, growth_of_mean, mean_growth
 from synctax.evt.gumbel import log_groups
 from synctax.evt.likelihood import MIN_SHAPE, gev_objective
 from synctax.evt.moments import gev_parameters, gev_shape, of_sorted, standardise
-from synctax.evt.optimum import Peak, climb, inverse
+from synctax.evt.optimum import Peak, climb, highest, inverse
 from synctax.evt.sample import MIN_DISTINCT_VALUES, Standard, checked
 
 START_SHAPES = (0.0, 0.1, -0.1)
@@ -216,31 +216,25 @@ def fit_gev(
 
 
 def _peak(sample: Standard, start: GevFit | None) -> Peak:
-    """Find the highest settled maximum, or say why there is none."""
+    """Find the highest maximum, or say why there is none."""
     objective = gev_objective(sample.x)
     if start is not None:
         peak = climb(objective, standard_start(sample, start))
-        if peak.settled and _is_maximum(peak):
+        if peak.is_maximum:
             return peak
-    peaks = [climb(objective, at) for at in _starts(sample.x)]
-    best = max(peaks, key=lambda peak: (peak.settled, peak.point.value))
+    best = highest(objective, _starts(sample.x))
+    if best.is_maximum:
+        return best
     shape = float(best.point.at[2])
-    if not best.settled:
-        if shape < MIN_SHAPE + _AT_BOUND:
-            raise FitError(
-                f"the GEV shape of {sample.x.size} block maxima runs to its bound -1: they "
-                "end abruptly at their largest value; take the Gumbel fit, or more blocks"
-            )
+    if shape < MIN_SHAPE + _AT_BOUND:
         raise FitError(
-            f"the GEV fit of {sample.x.size} block maxima found no maximum (shape "
-            f"{shape:.3g} at last); take the Gumbel fit, or more blocks"
+            f"the GEV shape of {sample.x.size} block maxima runs to its bound -1: they end "
+            "abruptly at their largest value; take the Gumbel fit, or more blocks"
         )
-    if not _is_maximum(best):
-        raise FitError(
-            f"the GEV likelihood of {sample.x.size} block maxima is flat or a saddle at "
-            f"shape {shape:.3g}; take the Gumbel fit, or more blocks"
-        )
-    return best
+    raise FitError(
+        f"the GEV likelihood of {sample.x.size} block maxima has no maximum (shape "
+        f"{shape:.3g} at last); take the Gumbel fit, or more blocks"
+    )
 
 
 def standard_start(sample: Standard, fit: GevFit) -> F64:
@@ -268,10 +262,6 @@ def _feasible(x: F64, loc: float, scale: float, shape: float) -> F64:
     if shape < 0 and -shape * above > _INSIDE:
         shape = -_INSIDE / above
     return np.array([loc, math.log(scale), shape])
-
-
-def _is_maximum(peak: Peak) -> bool:
-    return bool(np.linalg.eigvalsh(peak.point.hessian).max() < 0)
 
 
 def _covariance(peak: Peak, unit: float, scale: float) -> F64:

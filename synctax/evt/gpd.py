@@ -8,7 +8,7 @@ import numpy as np
 from synctax.arrays import F64
 from synctax.errors import FitError
 from synctax.evt.likelihood import MIN_SHAPE, reduced
-from synctax.evt.optimum import Objective, Peak, Point, climb, infeasible, inverse
+from synctax.evt.optimum import Objective, Peak, Point, climb, highest, infeasible, inverse
 from synctax.evt.sample import MIN_DISTINCT_VALUES, checked, dot
 
 START_SHAPES = (0.0, 0.2, -0.2)
@@ -129,12 +129,9 @@ def fit_gpd(
         raise ValueError(f"an excess is not negative, got {ordered[0]:g}")
     unit = float(ordered.mean())
     x = ordered / unit
-    peak = None
-    if start is not None:
-        near = _feasible(x, start.scale / unit, start.shape)
-        peak = climb(gpd_objective(x), near)
-    if peak is None or not peak.settled or not _is_maximum(peak):
-        peak = _peak(x)
+    peak = _peak(
+        x, None if start is None else _feasible(x, start.scale / unit, start.shape)
+    )
     log_scale, shape = peak.point.at.tolist()
     scale = unit * math.exp(log_scale)
     cov: F64 | None = None
@@ -183,22 +180,26 @@ def gpd_objective(x: F64) -> Objective:
     return objective
 
 
-def _peak(x: F64) -> Peak:
+def _peak(x: F64, near: F64 | None) -> Peak:
+    """Find the highest maximum, or say why there is none."""
     objective = gpd_objective(x)
-    peaks = [climb(objective, at) for at in _starts(x)]
-    best = max(peaks, key=lambda peak: (peak.settled, peak.point.value))
+    if near is not None:
+        peak = climb(objective, near)
+        if peak.is_maximum:
+            return peak
+    best = highest(objective, _starts(x))
+    if best.is_maximum:
+        return best
     shape = float(best.point.at[1])
-    if not best.settled and shape < MIN_SHAPE + _AT_BOUND:
+    if shape < MIN_SHAPE + _AT_BOUND:
         raise FitError(
             f"the tail shape of {x.size} excesses runs to its bound -1: they end abruptly "
             "at their largest value; a higher threshold or more instances would help"
         )
-    if not best.settled or not _is_maximum(best):
-        raise FitError(
-            f"the tail fit of {x.size} excesses found no maximum (shape {shape:.3g} at "
-            "last); a lower threshold or more instances would help"
-        )
-    return best
+    raise FitError(
+        f"the tail likelihood of {x.size} excesses has no maximum (shape {shape:.3g} at "
+        "last); a lower threshold or more instances would help"
+    )
 
 
 def _starts(x: F64) -> list[F64]:
@@ -214,7 +215,3 @@ def _starts(x: F64) -> list[F64]:
 def _feasible(x: F64, scale: float, shape: float) -> F64:
     """Pull a negative shape towards 0 until all values lie within the support."""
     return np.array([math.log(scale), max(shape, -_INSIDE * scale / float(x[-1]))])
-
-
-def _is_maximum(peak: Peak) -> bool:
-    return bool(np.linalg.eigvalsh(peak.point.hessian).max() < 0)

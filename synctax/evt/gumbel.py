@@ -8,7 +8,7 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.evt.moments import EULER_GAMMA
-from synctax.evt.sample import MIN_DISTINCT_VALUES, checked
+from synctax.evt.sample import MIN_DISTINCT_VALUES, checked, dot
 
 _MAX_STEPS = 100
 _STEP_OF_SCALE = 1e-9  # Newton squares what is left of it
@@ -167,8 +167,8 @@ def fit_gumbel(z: F64, *, min_distinct: int = MIN_DISTINCT_VALUES) -> GumbelFit:
     mean_weight = float(weight.mean())
     loc = -scale * math.log(mean_weight)
     t = (x - loc) / scale
-    first = float(weight @ t) / mean_weight  # Σ t exp(-t); Σ exp(-t) is n
-    second = float(weight @ (t * t)) / mean_weight
+    first = dot(weight, t) / mean_weight  # Σ t exp(-t); Σ exp(-t) is n
+    second = dot(weight, t * t) / mean_weight
     n = x.size
     loglik = -n * (math.log(scale) + (mean - loc) / scale + 1)
     return GumbelFit(lowest + loc, scale, _covariance(n, first, second, scale), loglik, n)
@@ -189,13 +189,13 @@ def _scale(x: F64, mean: float) -> float:
     for _ in range(_MAX_STEPS):
         weight = np.exp(x / -scale)
         total = float(weight.sum())
-        weighted = float(weight @ x) / total
+        weighted = dot(weight, x) / total
         excess = scale - mean + weighted
         if excess > 0:
             high = scale
         else:
             low = scale
-        spread = float(weight @ squares) / total - weighted * weighted
+        spread = dot(weight, squares) / total - weighted * weighted
         step = excess / (1 + spread / (scale * scale))
         following = scale - step
         if not low <= following <= high:

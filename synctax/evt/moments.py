@@ -7,7 +7,7 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.errors import FitError
-from synctax.evt.sample import Standard
+from synctax.evt.sample import Standard, dot
 
 EULER_GAMMA = 0.5772156649015329
 """Mean of the standard Gumbel distribution."""
@@ -59,7 +59,7 @@ def of_sorted(x: F64) -> LMoments:
     b = [float(d.mean())]
     for order in range(1, 4):
         weights = weights * (i - (order - 1)) / max(n - order, 1)
-        b.append(float(weights @ d) / n)
+        b.append(dot(weights, d) / n)
     l2 = 2 * b[1] - b[0]
     l3 = 6 * b[2] - 6 * b[1] + b[0]
     l4 = 20 * b[3] - 30 * b[2] + 12 * b[1] - b[0]
@@ -88,7 +88,7 @@ def standardise(z: F64) -> Standard:
     FitError
         If the values differ by less than can be computed with.
     """
-    centre = float(np.median(z))
+    centre = float(z[(z.size - 1) // 2] + z[z.size // 2]) / 2
     unit = of_sorted(z).l2
     if not unit > 0 or not math.isfinite(unit):
         raise FitError(

@@ -1,7 +1,7 @@
 """Maxima of smooth functions of a few parameters, climbed by Newton's method."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ _MAX_MOVE = 1.0  # of a parameter of a standardised sample in one step
 _HALVINGS = 40
 _SLACK = 1e-12  # rounding of a log-likelihood, of its size
 _CURVATURE_FLOOR = 1e-8
+_NEAR_SE2 = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,36 @@ class Peak:
     point: Point
     settled: bool
 
+    @property
+    def is_maximum(self) -> bool:
+        """Whether it is settled and the function curves down in every direction."""
+        return self.settled and bool(np.linalg.eigvalsh(self.point.hessian).max() < 0)
+
+    def is_near(self, at: F64) -> bool:
+        """Whether parameters are those of the peak, give or take a tenth of an error."""
+        miss = at - self.point.at
+        return float(miss @ self.point.hessian @ miss) > -_NEAR_SE2
+
 
 def infeasible(at: F64) -> Point:
     """Make the point of parameters that no sample can have."""
     return Point(at, -math.inf, at, at)
 
 
-def climb(objective: Objective, start: F64, free: slice = slice(None)) -> Peak:
+def total(at: F64, points: Sequence[Point]) -> Point:
+    """Add up a function of the same parameters over the pieces of a sample."""
+    if len(points) == 1:
+        return points[0]
+    value = math.fsum(point.value for point in points)
+    if value == -math.inf:
+        return infeasible(at)
+    gradient = np.sum([point.gradient for point in points], axis=0)
+    return Point(at, value, gradient, np.sum([point.hessian for point in points], axis=0))
+
+
+def climb(
+    objective: Objective, start: F64, free: slice = slice(None), known: Peak | None = None
+) -> Peak:
     """Climb to a maximum by Newton's method, with steps that never go down.
 
     Parameters
@@ -73,6 +97,8 @@ def climb(objective: Objective, start: F64, free: slice = slice(None)) -> Peak:
         A feasible point.
     free : slice, optional
         The parameters that move; the others stay.
+    known : Peak, optional
+        A maximum found before: returned as soon as a climb clearly leads to it.
 
     Returns
     -------
@@ -86,6 +112,8 @@ def climb(objective: Objective, start: F64, free: slice = slice(None)) -> Peak:
         step, distance2 = _newton_step(here.gradient[free], here.hessian[free, free])
         if distance2 <= SETTLED_SE2:
             return Peak(here, settled=True)
+        if known is not None and known.is_near(here.at[free] + step):
+            return known
         found = _line_search(objective, here, step, free)
         if found is None:
             return Peak(here, settled=False)
@@ -100,11 +128,9 @@ def inverse(matrix: F64) -> F64:
 
 
 def _newton_step(gradient: F64, hessian: F64) -> tuple[F64, float]:
-    """Go uphill where the function curves the wrong way, to its maximum elsewhere."""
-    if gradient.size == 1:
-        curvature = abs(float(hessian[0, 0])) or 1.0
-        step = gradient / curvature
-    else:
+    """Step to the maximum of the parabola; uphill where it has none."""
+    step = _solve((-hessian).tolist(), gradient.tolist())
+    if step is None:
         values, vectors = np.linalg.eigh(hessian)
         size = np.abs(values)
         size = np.maximum(size, _CURVATURE_FLOOR * size.max())
@@ -112,6 +138,26 @@ def _newton_step(gradient: F64, hessian: F64) -> tuple[F64, float]:
     distance2 = float(step @ gradient)
     longest = float(np.abs(step).max())
     return (step if longest <= _MAX_MOVE else step * (_MAX_MOVE / longest)), distance2
+
+
+def _solve(matrix: list[list[float]], right: list[float]) -> F64 | None:
+    """Solve a positive definite system by elimination; None where it is not that."""
+    # a handful of numbers: faster than a call into a library
+    size = len(right)
+    largest = [matrix[i][i] for i in range(size)]
+    for i in range(size):
+        pivot = matrix[i][i]
+        if not pivot > _CURVATURE_FLOOR * largest[i]:
+            return None
+        for j in range(i + 1, size):
+            factor = matrix[j][i] / pivot
+            right[j] -= factor * right[i]
+            for k in range(i, size):
+                matrix[j][k] -= factor * matrix[i][k]
+    for i in range(size - 1, -1, -1):
+        right[i] -= sum(matrix[i][k] * right[k] for k in range(i + 1, size))
+        right[i] /= matrix[i][i]
+    return np.array(right)
 
 
 def _line_search(objective: Objective, here: Point, step: F64, free: slice) -> Point | None:
@@ -124,3 +170,28 @@ def _line_search(objective: Objective, here: Point, step: F64, free: slice) -> P
             return found
         step = step / 2
     return None
+
+
+def highest(objective: Objective, starts: Sequence[F64]) -> Peak:
+    """Climb from several starts.
+
+    Parameters
+    ----------
+    objective : callable
+        Value, gradient and Hessian at a point.
+    starts : sequence of (p,) float64
+        Feasible points, the most promising first.
+
+    Returns
+    -------
+    Peak
+        The highest maximum; without any, the highest point.
+    """
+    peaks: list[Peak] = []
+    known: Peak | None = None
+    for start in starts:
+        peak = climb(objective, start, known=known)
+        peaks.append(peak)
+        if known is None and peak.is_maximum:
+            known = peak
+    return max(peaks, key=lambda peak: (peak.is_maximum, peak.point.value))
