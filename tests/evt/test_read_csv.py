@@ -1,0 +1,284 @@
+"""Block times and maxima out of CSV files: what is written is read, errors name lines."""
+
+import csv
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synctax.errors import BadInputError
+from synctax.evt.model import Block, BlockTimes
+from synctax.evt.read_csv import read_block_times, read_maxima, rows
+
+HEADER = "block,instance,rank,us"
+TWO = f"{HEADER}\nmlp,0,0,10.5\nmlp,0,1,11\n"
+
+texts = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), max_size=8)
+us = st.floats(0, 1e9) | st.integers(0, 10**6).map(float)
+
+
+@st.composite
+def block_times(draw):
+    count, m = draw(st.integers(1, 3)), draw(st.integers(2, 4))
+    names = draw(st.lists(texts.filter(bool), min_size=count, max_size=count, unique=True))
+    ranks = [
+        sorted(draw(st.sets(st.integers(0, 5000), min_size=m, max_size=m)))
+        for _ in range(draw(st.integers(1, 3)))
+    ]
+    place: dict[tuple[int, int], int] = defaultdict(int)
+    block, instance, series = [], [], []
+    for number in range(len(ranks)):
+        for _ in range(draw(st.integers(1, 6))):
+            # numbered as first met
+            one = draw(st.integers(0, min(len(set(block)), count - 1)))
+            block.append(one)
+            series.append(number)
+            place[number, one] += draw(st.integers(0, 3))
+            instance.append(place[number, one])
+            place[number, one] += 1
+    size = (len(block), m)
+    times = np.array(draw(st.lists(us, min_size=size[0] * m, max_size=size[0] * m)))
+    waits = st.lists(us | st.just(float("nan")), min_size=size[0], max_size=size[0])
+    return BlockTimes(
+        blocks=tuple(
+            Block(
+                name,
+                group=draw(texts),
+                op=draw(texts),
+                gpu=draw(texts),
+                dtype=draw(texts),
+                phase=draw(texts),
+            )
+            for name in names[: len(set(block))]
+        ),
+        block=np.array(block),
+        instance=np.array(instance),
+        series=np.array(series),
+        rank=np.array([ranks[number] for number in series]),
+        us=times.reshape(size),
+        measured_us=np.array(draw(waits)),
+        resolution_us=float((times % 1 == 0).all()),
+    )
+
+
+def lines_of(times):
+    columns = rows(times)
+    cells = zip(*columns.values(), strict=True)
+    return [
+        list(columns),
+        *([("" if cell != cell else cell) for cell in row] for row in cells),
+    ]
+
+
+def written(path, lines, delimiter=","):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter=delimiter).writerows(lines)
+    return path
+
+
+def same(one: BlockTimes, other: BlockTimes) -> None:
+    for name in ("block", "instance", "series", "rank", "us", "measured_us"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), name)
+    assert one.resolution_us == other.resolution_us
+    for mine, theirs in zip(one.blocks, other.blocks, strict=True):
+        for name in ("name", "group", "op", "gpu", "dtype", "phase"):
+            assert getattr(mine, name) == getattr(theirs, name)
+
+
+@settings(max_examples=40)
+@given(block_times(), st.sampled_from(",;\t"))
+def test_what_is_written_is_read(tmp_path_factory, times, delimiter):
+    path = written(tmp_path_factory.mktemp("csv") / "a.csv", lines_of(times), delimiter)
+    read, notes = read_block_times(path)
+    same(read, times)
+    assert notes == ()
+    assert {block.source for block in read.blocks} == {str(path)}
+
+
+@settings(max_examples=40)
+@given(block_times(), st.randoms(use_true_random=False))
+def test_the_order_of_lines_says_no_more_than_the_order_of_time(
+    tmp_path_factory, times, random
+):
+    header, *lines = lines_of(times)
+    path = tmp_path_factory.mktemp("csv") / "a.csv"
+    random.shuffle(lines)
+    read, _ = read_block_times(written(path, [header, *lines]))
+
+    def known(of):
+        names = [of.blocks[number].name for number in of.block.tolist()]
+        columns = (of.series.tolist(), names, of.instance.tolist(), of.rank.tolist())
+        return sorted(zip(*columns, of.us.tolist(), strict=True))
+
+    assert known(read) == known(times)
+    assert (np.diff(read.series) >= 0).all()
+    for series in np.unique(read.series):
+        for block in np.unique(read.block):
+            mine = read.instance[(read.series == series) & (read.block == block)]
+            assert (np.diff(mine) > 0).all()
+
+
+def test_lines_out_of_time_are_sorted_by_instance(tmp_path):
+    path = tmp_path / "a.csv"
+    lines = [("b", 1, 0), ("b", 1, 1), ("a", 0, 0), ("a", 0, 1), ("b", 0, 0), ("b", 0, 1)]
+    text = "".join(f"{block},{at},{rank},{at}.5\n" for block, at, rank in lines)
+    path.write_text(f"{HEADER}\n{text}")
+    read, _ = read_block_times(path)
+    assert [read.blocks[number].name for number in read.block] == ["b", "a", "b"]
+    assert read.instance.tolist() == [0, 0, 1]
+
+
+def test_instances_that_lack_a_rank_are_left_out_and_counted(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(TWO + "mlp,1,0,12\nmlp,2,1,13\nmlp,2,0,14\nmlp,3,1,1\n")
+    read, (note,) = read_block_times(path)
+    assert read.instance.tolist() == [0, 2]
+    assert read.us.tolist() == [[10.5, 11], [14, 13]]
+    assert (note.reason, note.count, note.where) == ("other_size", 2, "line 4")
+    assert "the 2 of 2 others" in note.detail
+
+
+def test_of_sizes_that_are_equally_frequent_the_larger_stays(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(TWO + "mlp,1,0,1\n")
+    read, (note,) = read_block_times(path)
+    assert read.m == 2
+    assert note.count == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "resolution_us"), [("10,11", 1), ("10.0,11", 1), ("10.5,11", 0)]
+)
+def test_whole_numbers_are_whole_microseconds(tmp_path, told, resolution_us):
+    path = tmp_path / "a.csv"
+    one, other = told.split(",")
+    path.write_text(f"{HEADER}\nmlp,0,0,{one}\nmlp,0,1,{other}\n")
+    assert read_block_times(path)[0].resolution_us == resolution_us
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("\n", "\r"),
+        lambda text: text.replace(",", ";"),
+        lambda text: text.replace(",", "\t"),
+        lambda text: text.replace("\n", "\n\n"),
+        lambda text: "\n,,,\n" + text,
+        lambda text: text.replace(",", " , "),
+        lambda text: text.replace("mlp", '"mlp"'),
+        lambda text: text.replace("mlp,0,", "mlp,0.0,"),
+        lambda text: text.rstrip("\n"),
+    ],
+)
+def test_what_spreadsheets_do_to_a_file_changes_nothing(tmp_path, change):
+    plain, changed = tmp_path / "a.csv", tmp_path / "b.csv"
+    plain.write_text(TWO)
+    changed.write_bytes(change(TWO).encode())
+    same(read_block_times(changed)[0], read_block_times(plain)[0])
+
+
+def test_quoted_names_may_hold_separators_and_lines(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(TWO.replace("mlp", '"m,l\np"'))
+    assert read_block_times(path)[0].blocks[0].name == "m,l\np"
+
+
+SERIES = "block,instance,rank,us,series,measured_us,gpu"
+BAD = [
+    ("", "{} is empty; expected a line with the columns block, instance, rank, us"),
+    ("\n\n", "{} is empty"),
+    (HEADER, "{} has no line below its header"),
+    ("block,rank,us\n", "{}, line 1 lacks the column instance: found block, rank, us; "),
+    ("a;b\n1;2\n", "line 1 lacks the column block: found a, b; expected the columns block"),
+    (f"{HEADER},color\n", "line 1 has the unknown column 'color': found block, instance"),
+    (f"{HEADER},us\n", "line 1 has the column us 2 times"),
+    (f"{TWO}mlp,1,0\n", "line 4 has 3 values; expected 4, one for each column"),
+    (f"{TWO}mlp,1,0,1,5\n", "line 4 has 5 values; expected 4"),
+    (f"{TWO}mlp,1,0,-1\n", "line 4: us is '-1'; expected a time, 0 or more, in µs"),
+    (f"{TWO}mlp,1,0,nan\n", "line 4: us is 'nan'; expected a finite number"),
+    (f"{TWO}mlp,1,0,inf\n", "line 4: us is 'inf'; expected a finite number"),
+    (f"{TWO}mlp,1,0,1e999\n", "line 4: us is '1e999'; expected a finite number"),
+    (f"{TWO}mlp,1,0,\n", "line 4: us is ''; expected a finite number"),
+    (f"{TWO}mlp,1,0,1_0\n", "line 4: us is '1_0'; expected a finite number"),
+    (f'{TWO}mlp,1,0,"1,5"\n', "us is '1,5'; expected a finite number with a decimal point"),
+    (f"{TWO}mlp,1.5,0,1\n", "line 4: instance is '1.5'; expected a whole number, 0"),
+    (f"{TWO}mlp,1,-1,1\n", "line 4: rank is '-1'; expected a whole number"),
+    (f"{TWO}mlp,1,{'9' * 30},1\n", "expected a whole number"),
+    (f"{TWO},1,0,1\n", "line 4: block is ''; expected a name"),
+    (f"{TWO}mlp,0,1,1\n", "line 4: rank is '1'; expected a rank of this block and instan"),
+    (f"{HEADER}\nmlp,0,0,1\nmlp,1,0,1\n", "most instances have one rank; expected the"),
+    (f'{TWO}mlp,1,0,"1\n', "line 4 is no CSV: unexpected end of data; expected values"),
+    (f"{SERIES}\nm,0,0,1,a,,\n", "line 2: series is 'a'; expected a whole number"),
+    (f"{SERIES}\nm,0,0,1,0,-2,\n", "line 2: measured_us is '-2'; expected a time"),
+    (f"{SERIES}\nm,0,0,1,0,2,\nm,0,1,1,0,3,\n", "line 3: measured_us is '3'; expected wha"),
+    (f"{SERIES}\nm,0,0,1,0,2,\nm,0,1,1,0,,\n", "line 3: measured_us is ''"),
+    (f"{SERIES}\nm,0,0,1,0,2,A\nm,1,0,1,0,2,B\n", "line 3: gpu is 'B'; expected 'A' as on"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), BAD)
+def test_what_is_wrong_is_named_with_its_line(tmp_path, text, said):
+    path = tmp_path / "bad.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadInputError) as raised:
+        read_block_times(path)
+    assert said.format(path) in str(raised.value)
+    assert str(path) in str(raised.value)
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path):
+    with pytest.raises(BadInputError, match=r"none\.csv cannot be read: No such file"):
+        read_block_times(tmp_path / "none.csv")
+    with pytest.raises(BadInputError, match="cannot be read: Is a directory"):
+        read_maxima(tmp_path)
+    path = tmp_path / "latin.csv"
+    path.write_bytes(TWO.replace("mlp", "m\xfcp").encode("latin-1"))
+    with pytest.raises(BadInputError, match=r"is no UTF-8 text \(byte 24\); save it"):
+        read_block_times(path)
+
+
+def test_a_rank_twice_names_the_line_it_was_on_and_a_way_out(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(TWO + "mlp,0,1,1\n")
+    with pytest.raises(
+        BadInputError, match=r"not on line 3 already \(instances of several groups need a"
+    ):
+        read_block_times(path)
+
+
+def test_the_same_instance_number_may_stand_in_several_series(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(
+        f"{HEADER},series\nm,0,0,1,1\nm,0,1,2,1\nm,0,2,3,0\nm,0,3,4,0\nm,0,1,5,0\n"
+        "m,1,2,6,0\nm,1,3,7,0\n"
+    )
+    read, (note,) = read_block_times(path)
+    assert read.series.tolist() == [0, 1]
+    assert read.rank.tolist() == [[2, 3], [0, 1]]
+    assert note.count == 1
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_maxima_are_read_as_they_are_written(tmp_path_factory, z):
+    path = tmp_path_factory.mktemp("csv") / "z.csv"
+    written(path, [["id", "z"], *([f"n{at}", value] for at, value in enumerate(z))])
+    np.testing.assert_array_equal(read_maxima(path), z)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("y\n1\n", "line 1 lacks the column z: found y; expected the columns z"),
+        ("z\n", "has no line below its header"),
+        ("z\n1\ntwo\n", "line 3: z is 'two'; expected a finite number"),
+    ],
+)
+def test_maxima_that_are_none_are_named(tmp_path, text, said):
+    path = tmp_path / "z.csv"
+    path.write_text(text)
+    with pytest.raises(BadInputError, match=said):
+        read_maxima(path)
