@@ -13,7 +13,7 @@ from math import inf, nan
 from pathlib import Path
 from typing import cast
 
-from synctax.bandwidth.topology import OPS, Op
+from synctax.bandwidth.topology import LEAST_RANKS, OPS, Op
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
 
@@ -320,6 +320,3 @@ def _ranks(table: _Table) -> int:
         f"{table.path}: neither lines `# Rank 0 ...` nor `nranks` tell the number of "
         "ranks; give the whole output of nccl-tests"
     )
-
-
-LEAST_RANKS = 2

@@ -25,6 +25,8 @@ OPS: tuple[Op, ...] = get_args(Op)
 Across = Literal["ring", "tree", "switched"]
 ACROSS: tuple[Across, ...] = get_args(Across)
 
+LEAST_RANKS = 2
+
 DEFAULT_NIC_ALPHA_US = 5.0
 """Latency of a message between domains where none is given: that of the link inside."""
 
@@ -121,7 +123,7 @@ def cost(layout: Layout, op: Op, n: F64) -> Cost:
     """
     formula(layout.topology, op)
     n = np.asarray(n, np.float64)
-    if n.size and n.min() < 2:
+    if n.size and n.min() < LEAST_RANKS:
         raise SynctaxError(
             f"n = {n.min():g}: a collective needs at least 2 ranks; give --n 2 or more"
         )

@@ -1,0 +1,290 @@
+"""`synctax bandwidth`: how many bytes per second are worth having."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from synctax.cli.bandwidth_types import (
+    ByteRange,
+    Bytes,
+    Elasticities,
+    Growths,
+    Positive,
+    Sizes,
+    Topologies,
+    Torus,
+)
+from synctax.cli.options import Finite, output_options, workspace_options
+from synctax.report.output import Output
+
+if TYPE_CHECKING:
+    from synctax.bandwidth.flops import Grounding, TauWithFlops
+    from synctax.bandwidth.topology import Across, Op
+    from synctax.evt.tax import Method
+
+_OPS = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all")
+_METHODS = ("gumbel", "gev", "lmoments", "deviations")
+_ABOVE_0 = Positive()
+
+_EVERY_SIZE = (0.0, float("inf"))
+
+
+@click.command()
+@click.option(
+    "--topology",
+    "topologies",
+    type=Topologies(),
+    metavar="LIST",
+    help="Of ring, torus3d, switched, tree, in_switch, hierarchical; or all.  [default: "
+    "ring,torus3d,switched]",
+)
+@click.option(
+    "--op",
+    type=click.Choice(_OPS),
+    help="Operation.  [default: all_reduce]",
+)
+@click.option(
+    "--n",
+    "n",
+    type=Sizes(),
+    metavar="LIST",
+    help="Ranks: 512, 8,64,512, or 8:4096, which doubles from 8 on.  [default: those of "
+    "--torus, of a domain of --hardware, else 8:4096]",
+)
+@click.option(
+    "--elasticity",
+    "elasticities",
+    type=Elasticities(),
+    metavar="LIST",
+    help="ε: at B* 1 % more bandwidth saves -ε % of the time.  [default: -0.5,-0.1]",
+)
+@click.option(
+    "--payload-bytes",
+    type=Bytes(),
+    metavar="BYTES",
+    help="S: 268435456, 256MiB or 268MB.  [default: of the tax model]",
+)
+@click.option(
+    "--alpha-us",
+    type=Finite(least=0),
+    metavar="US",
+    help="Latency of a message.  [default: of --nccl-tests, of the tax model, else 5]",
+)
+@click.option(
+    "--tax",
+    "source",
+    metavar="SOURCE",
+    help="A file that fit-evt wrote, llama3-70b-h200, or none.  [default: what was fitted "
+    "last, else llama3-70b-h200]",
+)
+@click.option(
+    "--tax-method",
+    type=click.Choice(_METHODS),
+    default="gumbel",
+    show_default=True,
+    help="Which of its predictors.",
+)
+@click.option(
+    "--link-gb-per-s",
+    type=_ABOVE_0,
+    metavar="RATE",
+    help="Today's link, 10^9 bytes/s per GPU and direction.  [default: of --nccl-tests or "
+    "--hardware; of H200 with its tax]",
+)
+@click.option(
+    "--hardware",
+    metavar="NAME",
+    help="Link and domain of a100, h100, h200, b200, gb200-nvl72, gb300-nvl72, "
+    "rubin-nvl72 or nvl1152.",
+)
+@click.option("--torus", type=Torus(), metavar="AxBxC", help="Dimensions of torus3d.")
+@click.option(
+    "--domain",
+    type=click.IntRange(2),
+    metavar="N",
+    help="Ranks of a domain, for hierarchical.",
+)
+@click.option(
+    "--nic-gb-per-s",
+    type=_ABOVE_0,
+    metavar="RATE",
+    help="What each GPU sends to other domains, 10^9 bytes/s per direction.",
+)
+@click.option(
+    "--nic-alpha-us",
+    type=Finite(least=0),
+    metavar="US",
+    help="Latency of a message between domains.  [default: 5]",
+)
+@click.option(
+    "--across",
+    type=click.Choice(("ring", "tree", "switched")),
+    default="ring",
+    show_default=True,
+    help="Algorithm between domains.",
+)
+@click.option(
+    "--nccl-tests",
+    "benchmarks",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Fit latency and link to what all_reduce_perf, reduce_scatter_perf, "
+    "all_gather_perf or alltoall_perf printed. Repeatable.",
+)
+@click.option("--in-place", is_flag=True, help="Of these, take the in-place times.")
+@click.option(
+    "--nccl-bytes",
+    type=ByteRange(),
+    metavar="A:B",
+    help="Of these, fit sizes from A to B, such as 1MiB:4GiB.",
+)
+@click.option("--residuals", is_flag=True, help="A row for every line that was fitted.")
+@click.option(
+    "--flops-growth",
+    "growths",
+    type=Growths(),
+    metavar="LIST",
+    help="End to end: B* with 2,4 times the FLOPS; 2250/989 and b200/h200 are ratios.",
+)
+@click.option(
+    "--compute-us",
+    type=_ABOVE_0,
+    metavar="US",
+    help="Computation before the collective, for --flops-growth.  [default: of the tax "
+    "model]",
+)
+@click.option(
+    "--tau-with-flops",
+    type=click.Choice(("stays", "shrinks")),
+    default="stays",
+    show_default=True,
+    help="Whether the tax stays or shrinks with the computation; both are shown.",
+)
+@click.option(
+    "--grounding",
+    type=click.Choice(("own", "common")),
+    default="own",
+    show_default=True,
+    help="Whether the model without a tax has its own ε today; both are shown.",
+)
+@click.option(
+    "--price-per-gb-per-s",
+    type=_ABOVE_0,
+    metavar="PRICE",
+    help="Price of 1 GB/s for a GPU, in any unit: adds what B* costs for all ranks.",
+)
+@click.option("--algorithms", is_flag=True, help="List p and q of each, and exit.")
+@workspace_options
+@output_options
+def bandwidth(
+    topologies: tuple[str, ...] | None,
+    op: "Op | None",
+    n: tuple[int, ...] | None,
+    elasticities: tuple[float, ...] | None,
+    payload_bytes: int | None,
+    alpha_us: float | None,
+    source: str | None,
+    tax_method: "Method",
+    link_gb_per_s: float | None,
+    hardware: str | None,
+    torus: tuple[int, ...] | None,
+    domain: int | None,
+    nic_gb_per_s: float | None,
+    nic_alpha_us: float | None,
+    across: "Across",
+    benchmarks: tuple[Path, ...],
+    in_place: bool,
+    nccl_bytes: tuple[float, float] | None,
+    residuals: bool,
+    growths: tuple[float, ...] | None,
+    compute_us: float | None,
+    tau_with_flops: "TauWithFlops",
+    grounding: "Grounding",
+    price_per_gb_per_s: float | None,
+    algorithms: bool,
+    workspace: Path,
+    no_cache: bool,
+    out: Output,
+) -> None:
+    r"""Tell which interconnect bandwidth is worth having, with the wait and without.
+
+    A collective of n ranks takes T = p·α + q·S/B + τ: latency, transfer, and the mean wait
+    τ for the last rank. B* is the bandwidth above which 1 % more of it saves less than
+    -ε % of T. All rates are 10⁹ bytes a second, per GPU and direction.
+
+    \b
+    Examples:
+      synctax bandwidth --topology switched --n 512
+      synctax bandwidth --tax none --payload-bytes 256MiB --hardware gb200-nvl72
+      synctax bandwidth --nccl-tests all_reduce.txt --topology switched --n 8:1024
+      synctax bandwidth --flops-growth b200/h200 --compute-us 10400 --n 4096
+    """
+    from synctax.bandwidth.flops import Reading
+    from synctax.cli import bandwidth_results as results
+    from synctax.cli.bandwidth_setup import Asked, Benchmarks, find_tax, set_up, sizes
+    from synctax.report import bandwidth_view as view
+    from synctax.report.output import emit, notes
+
+    if algorithms:
+        emit(results.algorithms(), out, render=view.algorithms_parts)
+        return
+    _check(elasticities, growths, fitted=bool(benchmarks), residuals=residuals)
+    tax = find_tax(source, None if no_cache else workspace, tax_method)
+    asked = Asked(
+        topologies,
+        op or "all_reduce",
+        payload_bytes,
+        alpha_us,
+        link_gb_per_s,
+        hardware,
+        torus,
+        domain,
+        nic_gb_per_s,
+        nic_alpha_us,
+        across,
+        Benchmarks(benchmarks, in_place, nccl_bytes or _EVERY_SIZE, op),
+    )
+    setup = set_up(asked, tax)
+    notes([*tax.notes, *setup.notes], out)
+    if residuals:
+        emit(results.residuals(setup, asked), out)
+        return
+    wait = tax.wait(sizes(asked, n, tax))
+    if growths:
+        result, setting = results.flops(
+            setup,
+            tax,
+            asked,
+            wait,
+            growths=growths,
+            compute_us=compute_us,
+            reading=Reading(tau_with_flops, grounding),
+        )
+        emit(result, out, render=lambda shown: view.flops_parts(shown, setting))
+        return
+    result, setting = results.best(
+        setup,
+        tax,
+        asked,
+        wait,
+        elasticities=elasticities,
+        price=price_per_gb_per_s,
+    )
+    emit(result, out, render=lambda shown: view.parts(shown, setting))
+
+
+def _check(
+    elasticities: tuple[float, ...] | None,
+    growths: tuple[float, ...] | None,
+    *,
+    fitted: bool,
+    residuals: bool,
+) -> None:
+    if growths and elasticities:
+        raise click.UsageError(
+            "--flops-growth takes the elasticity of today's link; leave out --elasticity"
+        )
+    if residuals and not fitted:
+        raise click.UsageError("--residuals needs --nccl-tests")

@@ -1,0 +1,211 @@
+"""Results of `bandwidth`: rows and envelope of each of its tables."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synctax.bandwidth.elasticity import DEFAULT_ELASTICITIES
+from synctax.bandwidth.flops import Reading
+from synctax.bandwidth.formulas import FORMULAS
+from synctax.bandwidth.sweep import Wait, sweep, sweep_flops
+from synctax.cli.bandwidth_setup import Asked, Setup, Tax, crossings
+from synctax.errors import SynctaxError
+from synctax.report.bandwidth_view import PER_DIRECTION, Setting, flops_verdict, verdict
+from synctax.report.output import Result
+from synctax.report.tables import rate_gb_per_s
+from synctax.schema import (
+    BANDWIDTH,
+    BANDWIDTH_ALGORITHMS,
+    BANDWIDTH_FLOPS,
+    BANDWIDTH_RESIDUALS,
+    Table,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synctax.bandwidth.calibrate import Calibration
+
+
+def algorithms() -> Result:
+    """List how p and q of every algorithm are written."""
+    rows = [
+        [topology, op, *(text or None for text in asdict(one).values())]
+        for (topology, op), one in FORMULAS.items()
+    ]
+    columns = zip(*rows, strict=True)
+    named = dict(zip(BANDWIDTH_ALGORITHMS.names, map(list, columns), strict=True))
+    return Result(BANDWIDTH_ALGORITHMS, BANDWIDTH_ALGORITHMS.to_frame(named))
+
+
+def residuals(setup: Setup, asked: Asked) -> Result:
+    """List what every fit leaves of every line."""
+    rows = [
+        (fit.layout.topology, line, float(fitted), float(left))
+        for fit in setup.fits
+        for line, fitted, left in zip(
+            fit.measured, fit.fitted_us, fit.residual, strict=True
+        )
+    ]
+    lines = [line for _, line, _, _ in rows]
+    frame = BANDWIDTH_RESIDUALS.to_frame(
+        {
+            "topology": [topology for topology, _, _, _ in rows],
+            "file": [line.file for line in lines],
+            "op": [line.op for line in lines],
+            "n": [line.n for line in lines],
+            "payload_bytes": [line.payload_bytes for line in lines],
+            "time_us": [line.time_us for line in lines],
+            "fitted_us": [fitted for _, _, fitted, _ in rows],
+            "residual": [left for _, _, _, left in rows],
+        }
+    )
+    extra = {"fits": [_fit(fit) for fit in setup.fits]}
+    return Result(BANDWIDTH_RESIDUALS, frame, _benchmarks(asked), setup.notes, extra)
+
+
+def best(
+    setup: Setup,
+    tax: Tax,
+    asked: Asked,
+    wait: Wait,
+    *,
+    elasticities: tuple[float, ...] | None,
+    price: float | None,
+) -> tuple[Result, Setting]:
+    """Solve for the best bandwidths."""
+    chosen = elasticities or DEFAULT_ELASTICITIES
+    frame = sweep(setup.links, chosen, wait, price_per_gb_per_s=price)
+    setting = _setting(setup, tax, asked, crossings(setup, tax))
+    own = {"elasticities": chosen, "price_per_gb_per_s": price}
+    extra = {
+        "crossings": [
+            {"topology": topology, "n": n} for topology, n in setting.crossings.items()
+        ],
+        "verdict": verdict(_records(frame), setting),
+    }
+    parameters = {**_parameters(setup, tax, asked, wait), **own}
+    return _result(BANDWIDTH, frame, parameters, setup, tax, extra), setting
+
+
+def flops(
+    setup: Setup,
+    tax: Tax,
+    asked: Asked,
+    wait: Wait,
+    *,
+    growths: tuple[float, ...],
+    compute_us: float | None,
+    reading: Reading,
+) -> tuple[Result, Setting]:
+    """Solve for the bandwidths that grown FLOPS ask for.
+
+    Raises
+    ------
+    SynctaxError
+        If the computation, or today's link, is neither given nor known.
+    """
+    known = compute_us or (None if tax.model is None else tax.model.a_us)
+    if known is None:
+        raise SynctaxError(
+            "the tax model does not tell a_us, the computation before a collective, which "
+            "--flops-growth needs: give --compute-us"
+        )
+    if any(link.gb_per_s is None for link in setup.links):
+        raise SynctaxError(
+            "--flops-growth starts from today's link, which is not known: give "
+            "--link-gb-per-s or --hardware"
+        )
+    frame = sweep_flops(setup.links, growths, wait, compute_us=known, asked=reading)
+    setting = _setting(setup, tax, asked, {})
+    own = {"flops_growth": growths, "compute_us": known, **asdict(reading)}
+    extra = {"verdict": flops_verdict(_records(frame))}
+    parameters = {**_parameters(setup, tax, asked, wait), **own}
+    return _result(BANDWIDTH_FLOPS, frame, parameters, setup, tax, extra), setting
+
+
+def _result(
+    table: Table,
+    frame: "pd.DataFrame",
+    parameters: dict[str, Any],
+    setup: Setup,
+    tax: Tax,
+    extra: dict[str, Any],
+) -> Result:
+    model = tax.model
+    told = {
+        "tax": {
+            "source": tax.words,
+            "method": None if model is None else tax.method,
+            "n_fit": None if model is None else model.n_fit,
+            "group": None if model is None else model.group,
+            "names": None if model is None else model.source.names,
+        },
+        "units": PER_DIRECTION,
+        "fits": [_fit(fit) for fit in setup.fits],
+    }
+    return Result(table, frame, parameters, setup.notes, {**told, **extra})
+
+
+def _setting(setup: Setup, tax: Tax, asked: Asked, found: dict[str, int | None]) -> Setting:
+    rates = dict.fromkeys(link.gb_per_s for link in setup.links)
+    told = " or ".join(rate_gb_per_s(rate) for rate in rates if rate is not None)
+    link = f"{told} ({setup.from_where})" if told else ""
+    return Setting(
+        tax.words,
+        link,
+        found,
+        tax.largest_n,
+        setup.fits,
+        asked.torus or (),
+        None if tax.model is None else tax.model.n_fit,
+    )
+
+
+def _parameters(setup: Setup, tax: Tax, asked: Asked, wait: Wait) -> dict[str, Any]:
+    return {
+        "topologies": [link.layout.topology for link in setup.links],
+        "op": asked.op,
+        "n": wait.n.astype(np.int64).tolist(),
+        "payload_bytes": setup.links[0].payload_bytes,
+        "alpha_us": [link.alpha_us for link in setup.links],
+        "alpha_from": setup.alpha_from,
+        "tax": tax.words,
+        "tax_method": tax.method,
+        "link_gb_per_s": [link.gb_per_s for link in setup.links],
+        "link_from": setup.from_where or None,
+        "torus": asked.torus,
+        "domain": asked.domain,
+        "nic_gb_per_s": asked.nic_gb_per_s,
+        "nic_alpha_us": asked.nic_alpha_us,
+        "across": asked.across,
+        **_benchmarks(asked),
+    }
+
+
+def _benchmarks(asked: Asked) -> dict[str, Any]:
+    wanted = asked.benchmarks
+    return {
+        "nccl_tests": wanted.files,
+        "in_place": wanted.in_place,
+        "nccl_bytes": [None if np.isinf(size) else size for size in wanted.sizes],
+    }
+
+
+def _fit(fit: "Calibration") -> dict[str, Any]:
+    return {
+        "topology": fit.layout.topology,
+        "lines": len(fit.measured),
+        "alpha_us": fit.alpha_us,
+        "alpha_us_se": fit.alpha_us_se,
+        "gb_per_s": fit.gb_per_s,
+        "gb_per_s_se": fit.gb_per_s_se,
+        "r2": fit.r2,
+        "residual_max": float(np.abs(fit.residual).max()),
+    }
+
+
+def _records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
+    records = frame.astype(object).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in records]
