@@ -1,0 +1,406 @@
+"""What in the data speaks against a prediction, and in which direction it then errs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from synctax.evt.predict import Predictors
+from synctax.evt.resample import Memory
+from synctax.evt.scenarios import SlowRanks
+from synctax.evt.standard import Standard
+from synctax.evt.tax import METHODS, Method
+from synctax.evt.variation import common_variation, rank_effects, stragglers
+
+SIGNIFICANT_P = 0.01
+"""Effects are named only where chance gives them this rarely; the effect counts first."""
+
+MAX_COMMON_SHARE = 0.1
+"""Variation common to all ranks, as a share of b², that maxima can hold unharmed."""
+
+MAX_RANK_SHARE = 0.02
+"""Variation between ranks that persists, as a share of b²."""
+
+MAX_ASSOCIATION = 0.1
+"""Cramér's V of ranks with being slowest: small, by Cohen's convention."""
+
+MAX_REACH = 8
+"""A prediction reaches this many times beyond the ranks of the fit."""
+
+MIN_EFFECTIVE = 50
+"""Independent instances below which resampled intervals come out too narrow."""
+
+MIN_DEVIATION_RANKS = 4
+"""Of fewer ranks each deviation is much the mirror image of another."""
+
+DEVIATIONS_REACH = 0.1
+"""The deviations reach this many ranks for each time that was observed."""
+
+MAX_AUTOCORRELATION = 0.1
+"""Of instance maxima, at the next instance."""
+
+MAX_ROUNDING = 0.1
+"""Step of the times, as a share of the scale of the maxima, that jitter can make up for."""
+
+FATAL_ROUNDING = 0.5
+"""Step beyond which tests of the fit mean nothing."""
+
+_ON_MAXIMA: tuple[Method, ...] = ("gumbel", "gev", "lmoments")
+_SHAPELESS: tuple[Method, ...] = ("gumbel", "lmoments")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question to the data.
+
+    Parameters
+    ----------
+    name : str
+        Stable identifier.
+    effect : float
+        How large what was looked for is; NaN where it cannot be told.
+    threshold : float
+        From where on it matters.
+    p : float
+        How probable such an effect is by chance; NaN where that is not asked.
+    fired : bool
+        Whether it is too large to be ignored.
+    message : str
+        What was found, what it does to a prediction, and what to do; "" unless fired.
+    methods : tuple of str
+        The predictors that it casts doubt on.
+    """
+
+    name: str
+    effect: float
+    threshold: float
+    p: float
+    fired: bool
+    message: str = ""
+    methods: tuple[Method, ...] = ()
+
+
+def check(
+    standard: Standard,
+    fitted: Predictors,
+    past: Memory,
+    *,
+    n: float,
+    shape_interval: tuple[float, float] | None = None,
+    slow: SlowRanks | None = None,
+) -> tuple[Check, ...]:
+    """Ask everything that can make a prediction wrong.
+
+    Parameters
+    ----------
+    standard : Standard
+        Block times, over all ranks that were observed where that is possible.
+    fitted : Predictors
+        The fits, which may be to smaller groups.
+    past : Memory
+        Of the block times.
+    n : float
+        Most ranks that are predicted for.
+    shape_interval : tuple of float, optional
+        Interval of ξ of the GEV fit.
+    slow : SlowRanks, optional
+        Predictions for persistently slow ranks, to be named if there are any.
+
+    Returns
+    -------
+    tuple of Check
+        All of them, fired or not; those of variation need two ranks and are left out of
+        maxima of single ones.
+    """
+    found: list[Check] = []
+    if standard.times.m > 1:
+        found += [common(standard), ranks(standard, slow=slow), straggler(standard)]
+    if fitted.gev is not None and shape_interval is not None:
+        found.append(shape(fitted.gev.shape, *shape_interval))
+    found += [reach(n, fitted.m), effective(past), autocorrelation(past)]
+    if "deviations" in fitted.methods:
+        # past counts instances whatever groups they were cut into
+        values = int(standard.instances.sum()) * standard.times.m
+        found += [few_ranks(fitted.m), deviations_reach(n, values)]
+    if fitted.gumbel is not None:
+        scale_us = fitted.b_us * fitted.gumbel.scale
+        found.append(rounding(standard.times.resolution_us, scale_us))
+    return tuple(found)
+
+
+def fired(checks: Sequence[Check], method: Method) -> tuple[Check, ...]:
+    """Select the checks that cast doubt on a method.
+
+    Parameters
+    ----------
+    checks : sequence of Check
+    method : {"gumbel", "gev", "lmoments", "deviations"}
+
+    Returns
+    -------
+    tuple of Check
+    """
+    return tuple(c for c in checks if c.fired and method in c.methods)
+
+
+def common(standard: Standard) -> Check:
+    """Ask whether all ranks of an instance vary together.
+
+    Parameters
+    ----------
+    standard : Standard
+        Over m > 1 ranks.
+
+    Returns
+    -------
+    Check
+    """
+    found = common_variation(standard)
+    return _check(
+        "common_variation",
+        (found.share, MAX_COMMON_SHARE, found.p),
+        found.share > MAX_COMMON_SHARE and found.p < SIGNIFICANT_P,
+        f"{found.share:.0%} of the variance is shared by all ranks of an instance: nobody "
+        "waits for it but maxima hold it, so gumbel, gev and lmoments predict too much; "
+        "use deviations",
+        _ON_MAXIMA,
+    )
+
+
+def ranks(standard: Standard, *, slow: SlowRanks | None = None) -> Check:
+    """Ask whether the same ranks are slow again and again.
+
+    Parameters
+    ----------
+    standard : Standard
+        Over m > 1 ranks.
+    slow : SlowRanks, optional
+        Predictions to quote.
+
+    Returns
+    -------
+    Check
+    """
+    found = rank_effects(standard)
+    at = found.slowest
+    message = (
+        f"rank {found.rank[at]} takes {found.effect_us[at]:.3g} µs longer than the mean of "
+        "its group, again and again: no data tell how many such ranks a larger group has"
+    )
+    if slow is not None:
+        message += (
+            f"; with one of {slow.n[-1]:.0f} the wait is {slow.one_us[-1]:.3g} µs, with the "
+            f"same share of them {slow.share_us[-1]:.3g} µs"
+        )
+    return _check(
+        "rank_effect",
+        (found.share, MAX_RANK_SHARE, found.p),
+        found.share > MAX_RANK_SHARE and found.p < SIGNIFICANT_P,
+        message,
+        METHODS,
+    )
+
+
+def straggler(standard: Standard) -> Check:
+    """Ask whether the slowest rank is a matter of chance.
+
+    Parameters
+    ----------
+    standard : Standard
+        Over m > 1 ranks.
+
+    Returns
+    -------
+    Check
+    """
+    found = stragglers(standard)
+    return _check(
+        "straggler",
+        (found.association, MAX_ASSOCIATION, found.p),
+        found.association > MAX_ASSOCIATION and found.p < SIGNIFICANT_P,
+        f"rank {found.rank} is slowest in {found.share:.0%} of its instances "
+        f"({found.expected_share:.0%} by chance): ranks are not alike, and the wait of more "
+        "ranks depends on how many are like it; look at that rank",
+        METHODS,
+    )
+
+
+def shape(xi: float, lo: float, hi: float) -> Check:
+    """Ask whether the tail is that of a Gumbel.
+
+    Parameters
+    ----------
+    xi, lo, hi : float
+        Shape of the GEV fit, and its interval.
+
+    Returns
+    -------
+    Check
+    """
+    heavy = lo > 0
+    errs, tail = ("little", "heavier") if heavy else ("much", "lighter")
+    return _check(
+        "shape",
+        (xi, 0.0, float("nan")),
+        heavy or hi < 0,
+        f"the tail is {tail} than a Gumbel's (ξ = {xi:.2f}, from {lo:.2f} to {hi:.2f}): "
+        f"gumbel and lmoments predict too {errs} for many ranks; use gev",
+        _SHAPELESS,
+    )
+
+
+def reach(n: float, m: int) -> Check:
+    """Ask whether the prediction goes too far beyond the data.
+
+    Parameters
+    ----------
+    n : float
+        Ranks that are predicted for.
+    m : int
+        Ranks of the fit.
+
+    Returns
+    -------
+    Check
+    """
+    return _check(
+        "reach",
+        (n / m, MAX_REACH, float("nan")),
+        n > MAX_REACH * m,
+        f"{n:.0f} ranks are {n / m:.0f} times those of the fit: beyond "
+        f"{MAX_REACH * m} the law, and not the data, decides; compare the predictors",
+        METHODS,
+    )
+
+
+def effective(past: Memory) -> Check:
+    """Ask whether there are enough independent instances for intervals.
+
+    Parameters
+    ----------
+    past : Memory
+
+    Returns
+    -------
+    Check
+    """
+    return _check(
+        "effective_sample",
+        (past.effective, MIN_EFFECTIVE, float("nan")),
+        past.effective < MIN_EFFECTIVE,
+        f"the instances tell as much as {past.effective:.0f} independent ones: intervals "
+        f"of fewer than {MIN_EFFECTIVE} are too narrow; profile more steps",
+        METHODS,
+    )
+
+
+def autocorrelation(past: Memory) -> Check:
+    """Ask whether instances resemble those before them.
+
+    Parameters
+    ----------
+    past : Memory
+
+    Returns
+    -------
+    Check
+    """
+    first = float(past.autocorrelation[0])
+    bound = max(past.bound, MAX_AUTOCORRELATION)
+    return _check(
+        "autocorrelation",
+        (first, bound, float("nan")),
+        first > bound,
+        f"instances resemble the ones before (autocorrelation {first:.2f}): tests of the "
+        "fit reject too often, and standard errors of single fits are too small; trust "
+        "the resampled intervals",
+    )
+
+
+def few_ranks(m: int) -> Check:
+    """Ask whether groups are large enough to tell the law of a deviation.
+
+    Parameters
+    ----------
+    m : int
+        Ranks of the fit.
+
+    Returns
+    -------
+    Check
+    """
+    return _check(
+        "few_ranks",
+        (float(m), MIN_DEVIATION_RANKS, float("nan")),
+        m < MIN_DEVIATION_RANKS,
+        f"in groups of {m} each deviation mirrors the others: for skewed times the "
+        "deviations predict too little; fit groups of "
+        f"{MIN_DEVIATION_RANKS} or more",
+        ("deviations",),
+    )
+
+
+def deviations_reach(n: float, values: int) -> Check:
+    """Ask whether the tail of the deviations was seen far enough out.
+
+    Parameters
+    ----------
+    n : float
+        Ranks that are predicted for.
+    values : int
+        Block times that were observed: instances times ranks.
+
+    Returns
+    -------
+    Check
+    """
+    limit = DEVIATIONS_REACH * values
+    return _check(
+        "deviations_reach",
+        (n, limit, float("nan")),
+        n > limit,
+        f"{values} block times tell the slowest of {limit:.0f} ranks, not of {n:.0f}: "
+        "beyond, the deviations can be far off either way, mostly too low; profile more "
+        "steps",
+        ("deviations",),
+    )
+
+
+def rounding(resolution_us: float, scale_us: float) -> Check:
+    """Ask whether times are told finely enough.
+
+    Parameters
+    ----------
+    resolution_us : float
+        Step of the times.
+    scale_us : float
+        Scale of the maxima, b · σ.
+
+    Returns
+    -------
+    Check
+    """
+    effect = resolution_us / scale_us
+    fatal = effect > FATAL_ROUNDING
+    return _check(
+        "rounding",
+        (effect, MAX_ROUNDING, float("nan")),
+        effect > MAX_ROUNDING,
+        f"times come in steps of {resolution_us:g} µs, {effect:.0%} of the scale of the "
+        + (
+            "maxima: neither fit nor tests mean much; take traces with finer times"
+            if fatal
+            else "maxima: tests of the fit reject too often; predictions hold"
+        ),
+        METHODS if fatal else (),
+    )
+
+
+def _check(
+    name: str,
+    measure: tuple[float, float, float],
+    fires: bool,
+    message: str,
+    methods: tuple[Method, ...] = (),
+) -> Check:
+    effect, threshold, p = measure
+    found = bool(fires)
+    return Check(name, effect, threshold, p, found, message if found else "", methods)

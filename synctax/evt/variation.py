@@ -1,0 +1,247 @@
+"""What block times vary with: the instance, the rank, or neither."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from synctax.arrays import F64, I64
+from synctax.evt.standard import Standard
+
+ENOUGH_EXPECTED = 5.0
+"""Below this expected count the χ² distribution is replaced by drawing."""
+
+DRAWS = 499
+"""How often stragglers are drawn, where they are."""
+
+_STREAM = 4  # apart from other uses of a seed
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """Variation that all ranks of an instance share: nobody waits for it.
+
+    Parameters
+    ----------
+    share : float
+        Of the variance b²; what independent ranks give by chance is taken off.
+    p : float
+        Of the F test that there is none.
+    """
+
+    share: float
+    p: float
+
+
+def common_variation(standard: Standard) -> Common:
+    """Compare the variance of instance means with what independent ranks would give.
+
+    What ranks differ by persistently is no part of either.
+
+    Parameters
+    ----------
+    standard : Standard
+        Over m > 1 ranks.
+
+    Returns
+    -------
+    Common
+
+    References
+    ----------
+    Scheffé, The Analysis of Variance, 1959: the one-way layout with random effects.
+    """
+    from scipy.special import fdtrc
+
+    times, m = standard.times, standard.times.m
+    effects = rank_effects(standard)
+    off = times.us.mean(axis=1) - standard.a_us[times.block]
+    off = off / standard.b_us[times.block]
+    df = len(times) - len(times.blocks)
+    between = m * float((off * off).sum()) / df
+    p = float(fdtrc(df, effects.df_left, between / effects.left)) if effects.left else 0.0
+    return Common((between - effects.left) / m, p)
+
+
+@dataclass(frozen=True, slots=True)
+class RankEffects:
+    """What ranks take longer than the others of their instances, on average.
+
+    Parameters
+    ----------
+    series, rank : (k,) int64
+        Each rank of each series.
+    count : (k,) int64
+        Instances that it was in.
+    effect : (k,) float64
+        Mean of (X - mean of the instance) / b.
+    effect_us : (k,) float64
+        The same in µs.
+    cell : (i, m) int64
+        Which of them each time belongs to.
+    left, df_left : float, int
+        Variance within instances that they do not explain, as a share of b², and its
+        degrees of freedom.
+    share : float
+        Their variance as a share of b²; what chance gives is taken off.
+    p : float
+        Of the F test that all are 0.
+    """
+
+    series: I64
+    rank: I64
+    count: I64
+    effect: F64
+    effect_us: F64
+    cell: I64
+    left: float
+    df_left: int
+    share: float
+    p: float
+
+    @property
+    def slowest(self) -> int:
+        """Which of them is largest."""
+        return int(self.effect.argmax())
+
+
+def rank_effects(standard: Standard) -> RankEffects:
+    """Test whether the same ranks are slow again and again.
+
+    The two-way layout: the mean of the instance, and with it block and moment, is taken
+    off first; the ranks of a series are then compared over its instances.
+
+    Parameters
+    ----------
+    standard : Standard
+        Over m > 1 ranks. Exact for instances over all ranks of a series; in groups that
+        were cut from them effects come out up to a quarter too small.
+
+    Returns
+    -------
+    RankEffects
+
+    References
+    ----------
+    Scheffé, The Analysis of Variance, 1959: the two-way layout.
+    """
+    from scipy.special import fdtrc
+
+    times = standard.times
+    off_us = times.us - times.us.mean(axis=1, keepdims=True)
+    y = off_us / standard.b_us[times.block, None]
+    series, rank, cell, count = _cells(standard)
+    effect = np.bincount(cell.ravel(), y.ravel()) / count
+    effect_us = np.bincount(cell.ravel(), off_us.ravel()) / count
+    explained = float(count @ (effect * effect))
+    df = rank.size - np.unique(series).size
+    df_left = max(len(times) * (times.m - 1) - df, 1)
+    left = max(float((y * y).sum()) - explained, 0.0) / df_left
+    share = (explained - df * left) / y.size
+    p = float(fdtrc(df, df_left, explained / df / left)) if left else 0.0
+    return RankEffects(
+        series, rank, count, effect, effect_us, cell, left, df_left, share, p
+    )
+
+
+def _cells(standard: Standard) -> tuple[I64, I64, I64, I64]:
+    times = standard.times
+    span = int(times.rank.max()) + 1
+    key = times.series[:, None] * span + times.rank
+    found, cell, count = np.unique(key, return_inverse=True, return_counts=True)
+    return found // span, found % span, cell.reshape(key.shape), count
+
+
+@dataclass(frozen=True, slots=True)
+class Stragglers:
+    """Who was slowest how often.
+
+    Parameters
+    ----------
+    association : float
+        How far from chance: Cramér's V, 0 for chance, 1 if it is always the same rank.
+    p : float
+        Of the χ² test that each rank of an instance is equally likely; NaN if no
+        instance has a single slowest rank.
+    series, rank : int
+        The rank that was slowest most often beyond its turn.
+    share, expected_share : float
+        Of its instances, in which it was slowest; and by chance.
+    """
+
+    association: float
+    p: float
+    series: int
+    rank: int
+    share: float
+    expected_share: float
+
+
+def stragglers(standard: Standard, *, seed: int = 0) -> Stragglers:
+    """Test whether the slowest rank is a matter of chance; ties are left out.
+
+    Parameters
+    ----------
+    standard : Standard
+        Over m > 1 ranks.
+    seed : int
+        Of the draws that replace the χ² distribution where counts are small.
+
+    Returns
+    -------
+    Stragglers
+
+    References
+    ----------
+    Synchronization-tax paper, section 3.3 (the straggler shifts); Bergsma, A bias
+    correction for Cramér's V, 2013.
+    """
+    times, m = standard.times, standard.times.m
+    series, rank, cell, _ = _cells(standard)
+    alone = (times.us == times.us.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    cell, slowest = cell[alone], times.us[alone].argmax(axis=1)
+    expected = np.bincount(cell.ravel(), minlength=rank.size) / m
+    if not alone.any():
+        return Stragglers(0.0, float("nan"), -1, -1, float("nan"), 1 / m)
+    count = _slowest_counts(cell, slowest, rank.size)
+    chi2, df = _chi2(count, expected), int((expected > 0).sum())
+    df -= np.unique(series[expected > 0]).size
+    beyond = max(chi2 - df, 0.0) / (len(cell) * (m - 1))
+    most = int((count - expected).argmax())
+    return Stragglers(
+        association=min(beyond**0.5, 1.0),
+        p=_straggler_p(chi2, df, cell, expected, seed),
+        series=int(series[most]),
+        rank=int(rank[most]),
+        share=float(count[most] / (expected[most] * m)),
+        expected_share=1 / m,
+    )
+
+
+def _slowest_counts(cell: I64, slowest: I64, cells: int) -> I64:
+    return np.bincount(cell[np.arange(len(cell)), slowest], minlength=cells)
+
+
+def _chi2(count: I64, expected: F64) -> float:
+    seen = expected > 0
+    return float(((count - expected)[seen] ** 2 / expected[seen]).sum())
+
+
+def _straggler_p(chi2: float, df: int, cell: I64, expected: F64, seed: int) -> float:
+    if expected[expected > 0].min() >= ENOUGH_EXPECTED:
+        # scipy.special: the whole of scipy.stats would take longer to import than to use.
+        from scipy.special import chdtrc
+
+        return float(chdtrc(df, chi2))
+    random = np.random.default_rng([seed, _STREAM])
+    rows, m = cell.shape
+    drawn = np.array(
+        [
+            _chi2(
+                _slowest_counts(cell, random.integers(m, size=rows), expected.size),
+                expected,
+            )
+            for _ in range(DRAWS)
+        ]
+    )
+    # Equal statistics differ in their last bits by the order of summation.
+    return float((1 + (drawn >= chi2 - 1e-9).sum()) / (1 + DRAWS))
