@@ -29,7 +29,7 @@ MIN_EFFECTIVE = 50
 """Independent instances below which resampled intervals come out too narrow."""
 
 MIN_DEVIATION_RANKS = 4
-"""Of fewer ranks each deviation is much the mirror image of another."""
+"""Of fewer ranks each deviation mirrors another."""
 
 DEVIATIONS_REACH = 0.1
 """The deviations reach this many ranks for each time that was observed."""
@@ -148,10 +148,6 @@ def common(standard: Standard) -> Check:
     ----------
     standard : Standard
         Over m > 1 ranks.
-
-    Returns
-    -------
-    Check
     """
     found = common_variation(standard)
     return _check(
@@ -174,10 +170,6 @@ def ranks(standard: Standard, *, slow: SlowRanks | None = None) -> Check:
         Over m > 1 ranks.
     slow : SlowRanks, optional
         Predictions to quote.
-
-    Returns
-    -------
-    Check
     """
     found = rank_effects(standard)
     at = found.slowest
@@ -187,8 +179,8 @@ def ranks(standard: Standard, *, slow: SlowRanks | None = None) -> Check:
     )
     if slow is not None:
         message += (
-            f"; with one of {slow.n[-1]:.0f} the wait is {slow.one_us[-1]:.3g} µs, with the "
-            f"same share of them {slow.share_us[-1]:.3g} µs"
+            f"; with one of {slow.n[-1]:.0f} the wait is {slow.one_us[-1]:.3g} µs, with "
+            f"the same share of them {slow.share_us[-1]:.3g} µs"
         )
     return _check(
         "rank_effect",
@@ -206,10 +198,6 @@ def straggler(standard: Standard) -> Check:
     ----------
     standard : Standard
         Over m > 1 ranks.
-
-    Returns
-    -------
-    Check
     """
     found = stragglers(standard)
     return _check(
@@ -217,8 +205,8 @@ def straggler(standard: Standard) -> Check:
         (found.association, MAX_ASSOCIATION, found.p),
         found.association > MAX_ASSOCIATION and found.p < SIGNIFICANT_P,
         f"rank {found.rank} is slowest in {found.share:.0%} of its instances "
-        f"({found.expected_share:.0%} by chance): ranks are not alike, and the wait of more "
-        "ranks depends on how many are like it; look at that rank",
+        f"({found.expected_share:.0%} by chance): ranks are not alike, and the wait of "
+        "more ranks depends on how many are like it; look at that rank",
         METHODS,
     )
 
@@ -230,10 +218,6 @@ def shape(xi: float, lo: float, hi: float) -> Check:
     ----------
     xi, lo, hi : float
         Shape of the GEV fit, and its interval.
-
-    Returns
-    -------
-    Check
     """
     heavy = lo > 0
     errs, tail = ("little", "heavier") if heavy else ("much", "lighter")
@@ -256,10 +240,6 @@ def reach(n: float, m: int) -> Check:
         Ranks that are predicted for.
     m : int
         Ranks of the fit.
-
-    Returns
-    -------
-    Check
     """
     return _check(
         "reach",
@@ -277,10 +257,6 @@ def effective(past: Memory) -> Check:
     Parameters
     ----------
     past : Memory
-
-    Returns
-    -------
-    Check
     """
     return _check(
         "effective_sample",
@@ -298,10 +274,6 @@ def autocorrelation(past: Memory) -> Check:
     Parameters
     ----------
     past : Memory
-
-    Returns
-    -------
-    Check
     """
     first = float(past.autocorrelation[0])
     bound = max(past.bound, MAX_AUTOCORRELATION)
@@ -322,10 +294,6 @@ def few_ranks(m: int) -> Check:
     ----------
     m : int
         Ranks of the fit.
-
-    Returns
-    -------
-    Check
     """
     return _check(
         "few_ranks",
@@ -347,10 +315,6 @@ def deviations_reach(n: float, values: int) -> Check:
         Ranks that are predicted for.
     values : int
         Block times that were observed: instances times ranks.
-
-    Returns
-    -------
-    Check
     """
     limit = DEVIATIONS_REACH * values
     return _check(
@@ -373,10 +337,6 @@ def rounding(resolution_us: float, scale_us: float) -> Check:
         Step of the times.
     scale_us : float
         Scale of the maxima, b · σ.
-
-    Returns
-    -------
-    Check
     """
     effect = resolution_us / scale_us
     fatal = effect > FATAL_ROUNDING

@@ -1,4 +1,4 @@
-"""What persistently slow ranks mean for more ranks: it depends on how many there will be."""
+"""What persistently slow ranks mean for more ranks: that depends on how many there are."""
 
 from dataclasses import dataclass
 
@@ -112,9 +112,8 @@ def _mean_maxima(law: TailLaw, effects: RankEffects, shift: F64, n: F64) -> tupl
 def _points(law: TailLaw, furthest: float, n: float) -> F64:
     half = POINTS // 2
     rare = np.geomspace(0.5, _LEAST_EXCEEDANCE / n, half)
-    found = law.quantile(
-        np.concatenate([np.linspace(1.0, 0.5, half, endpoint=False), rare])
-    )
+    usual = np.linspace(1.0, 0.5, half, endpoint=False)
+    found = law.quantile(np.concatenate([usual, rare]))
     return np.unique(np.concatenate([found, found + furthest]))
 
 
