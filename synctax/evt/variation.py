@@ -236,7 +236,7 @@ def _straggler_p(chi2: float, df: int, cell: I64, expected: F64, seed: int) -> f
     rows, m = cell.shape
     drawn = np.empty(DRAWS)
     for at in range(DRAWS):
-        slowest: I64 = random.integers(m, size=rows, dtype=np.int64)
+        slowest = random.integers(m, size=(rows,), dtype=np.int64)
         drawn[at] = _chi2(_slowest_counts(cell, slowest, expected.size), expected)
     # Equal statistics differ in their last bits by the order of summation.
     return float((1 + (drawn >= chi2 - 1e-9).sum()) / (1 + DRAWS))
