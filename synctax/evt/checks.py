@@ -1,26 +1,14 @@
 """What in the data speaks against a prediction, and in which direction it then errs."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
+from synctax.evt.doubts import Check, doubt, fired
+from synctax.evt.doubts_of_variation import common, light_tail, ranks, skew, straggler
 from synctax.evt.predict import Predictors
 from synctax.evt.resample import Memory
 from synctax.evt.scenarios import SlowRanks
 from synctax.evt.standard import Standard
 from synctax.evt.tax import METHODS, Method
-from synctax.evt.variation import common_variation, rank_effects, stragglers
 
-SIGNIFICANT_P = 0.01
-"""Effects are named only where chance gives them this rarely; the effect counts first."""
-
-MAX_COMMON_SHARE = 0.1
-"""Variation common to all ranks, as a share of b², that maxima can hold unharmed."""
-
-MAX_RANK_SHARE = 0.02
-"""Variation between ranks that persists, as a share of b²."""
-
-MAX_ASSOCIATION = 0.1
-"""Cramér's V of ranks with being slowest: small, by Cohen's convention."""
+__all__ = ["Check", "check", "fired", "reach", "shape"]
 
 MAX_REACH = 8
 """A prediction reaches this many times beyond the ranks of the fit."""
@@ -43,39 +31,7 @@ MAX_ROUNDING = 0.1
 FATAL_ROUNDING = 0.5
 """Step beyond which tests of the fit mean nothing."""
 
-_ON_MAXIMA: tuple[Method, ...] = ("gumbel", "gev", "lmoments")
 _SHAPELESS: tuple[Method, ...] = ("gumbel", "lmoments")
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One question to the data.
-
-    Parameters
-    ----------
-    name : str
-        Stable identifier.
-    effect : float
-        How large what was looked for is; NaN where it cannot be told.
-    threshold : float
-        From where on it matters.
-    p : float
-        How probable such an effect is by chance; NaN where that is not asked.
-    fired : bool
-        Whether it is too large to be ignored.
-    message : str
-        What was found, what it does to a prediction, and what to do; "" unless fired.
-    methods : tuple of str
-        The predictors that it casts doubt on.
-    """
-
-    name: str
-    effect: float
-    threshold: float
-    p: float
-    fired: bool
-    message: str = ""
-    methods: tuple[Method, ...] = ()
 
 
 def check(
@@ -119,96 +75,13 @@ def check(
     if "deviations" in fitted.methods:
         # past counts instances whatever groups they were cut into
         values = int(standard.instances.sum()) * standard.times.m
-        found += [few_ranks(fitted.m), deviations_reach(n, values)]
+        found += [few_ranks(fitted.m), deviations_reach(n, values), light_tail(standard)]
+        if standard.times.m > 2:
+            found.append(skew(standard))
     if fitted.gumbel is not None:
         scale_us = fitted.b_us * fitted.gumbel.scale
         found.append(rounding(standard.times.resolution_us, scale_us))
     return tuple(found)
-
-
-def fired(checks: Sequence[Check], method: Method) -> tuple[Check, ...]:
-    """Select the checks that cast doubt on a method.
-
-    Parameters
-    ----------
-    checks : sequence of Check
-    method : {"gumbel", "gev", "lmoments", "deviations"}
-
-    Returns
-    -------
-    tuple of Check
-    """
-    return tuple(c for c in checks if c.fired and method in c.methods)
-
-
-def common(standard: Standard) -> Check:
-    """Ask whether all ranks of an instance vary together.
-
-    Parameters
-    ----------
-    standard : Standard
-        Over m > 1 ranks.
-    """
-    found = common_variation(standard)
-    return _check(
-        "common_variation",
-        (found.share, MAX_COMMON_SHARE, found.p),
-        found.share > MAX_COMMON_SHARE and found.p < SIGNIFICANT_P,
-        f"{found.share:.0%} of the variance is shared by all ranks of an instance: nobody "
-        "waits for it but maxima hold it, so gumbel, gev and lmoments predict too much; "
-        "use deviations",
-        _ON_MAXIMA,
-    )
-
-
-def ranks(standard: Standard, *, slow: SlowRanks | None = None) -> Check:
-    """Ask whether the same ranks are slow again and again.
-
-    Parameters
-    ----------
-    standard : Standard
-        Over m > 1 ranks.
-    slow : SlowRanks, optional
-        Predictions to quote.
-    """
-    found = rank_effects(standard)
-    at = found.slowest
-    message = (
-        f"rank {found.rank[at]} takes {found.effect_us[at]:.3g} µs longer than the mean of "
-        "its group, again and again: no data tell how many such ranks a larger group has"
-    )
-    if slow is not None:
-        message += (
-            f"; with one of {slow.n[-1]:.0f} the wait is {slow.one_us[-1]:.3g} µs, with "
-            f"the same share of them {slow.share_us[-1]:.3g} µs"
-        )
-    return _check(
-        "rank_effect",
-        (found.share, MAX_RANK_SHARE, found.p),
-        found.share > MAX_RANK_SHARE and found.p < SIGNIFICANT_P,
-        message,
-        METHODS,
-    )
-
-
-def straggler(standard: Standard) -> Check:
-    """Ask whether the slowest rank is a matter of chance.
-
-    Parameters
-    ----------
-    standard : Standard
-        Over m > 1 ranks.
-    """
-    found = stragglers(standard)
-    return _check(
-        "straggler",
-        (found.association, MAX_ASSOCIATION, found.p),
-        found.association > MAX_ASSOCIATION and found.p < SIGNIFICANT_P,
-        f"rank {found.rank} is slowest in {found.share:.0%} of its instances "
-        f"({found.expected_share:.0%} by chance): ranks are not alike, and the wait of "
-        "more ranks depends on how many are like it; look at that rank",
-        METHODS,
-    )
 
 
 def shape(xi: float, lo: float, hi: float) -> Check:
@@ -221,7 +94,7 @@ def shape(xi: float, lo: float, hi: float) -> Check:
     """
     heavy = lo > 0
     errs, tail = ("little", "heavier") if heavy else ("much", "lighter")
-    return _check(
+    return doubt(
         "shape",
         (xi, 0.0, float("nan")),
         heavy or hi < 0,
@@ -241,7 +114,7 @@ def reach(n: float, m: int) -> Check:
     m : int
         Ranks of the fit.
     """
-    return _check(
+    return doubt(
         "reach",
         (n / m, MAX_REACH, float("nan")),
         n > MAX_REACH * m,
@@ -258,7 +131,7 @@ def effective(past: Memory) -> Check:
     ----------
     past : Memory
     """
-    return _check(
+    return doubt(
         "effective_sample",
         (past.effective, MIN_EFFECTIVE, float("nan")),
         past.effective < MIN_EFFECTIVE,
@@ -277,7 +150,7 @@ def autocorrelation(past: Memory) -> Check:
     """
     first = float(past.autocorrelation[0])
     bound = max(past.bound, MAX_AUTOCORRELATION)
-    return _check(
+    return doubt(
         "autocorrelation",
         (first, bound, float("nan")),
         first > bound,
@@ -295,7 +168,7 @@ def few_ranks(m: int) -> Check:
     m : int
         Ranks of the fit.
     """
-    return _check(
+    return doubt(
         "few_ranks",
         (float(m), MIN_DEVIATION_RANKS, float("nan")),
         m < MIN_DEVIATION_RANKS,
@@ -317,7 +190,7 @@ def deviations_reach(n: float, values: int) -> Check:
         Block times that were observed: instances times ranks.
     """
     limit = DEVIATIONS_REACH * values
-    return _check(
+    return doubt(
         "deviations_reach",
         (n, limit, float("nan")),
         n > limit,
@@ -340,7 +213,7 @@ def rounding(resolution_us: float, scale_us: float) -> Check:
     """
     effect = resolution_us / scale_us
     fatal = effect > FATAL_ROUNDING
-    return _check(
+    return doubt(
         "rounding",
         (effect, MAX_ROUNDING, float("nan")),
         effect > MAX_ROUNDING,
@@ -352,15 +225,3 @@ def rounding(resolution_us: float, scale_us: float) -> Check:
         ),
         METHODS if fatal else (),
     )
-
-
-def _check(
-    name: str,
-    measure: tuple[float, float, float],
-    fires: bool,
-    message: str,
-    methods: tuple[Method, ...] = (),
-) -> Check:
-    effect, threshold, p = measure
-    found = bool(fires)
-    return Check(name, effect, threshold, p, found, message if found else "", methods)

@@ -1,10 +1,12 @@
 """What block times vary with: the instance, the rank, or neither."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from synctax.arrays import F64, I64
+from synctax.evt.moments import of_sorted
 from synctax.evt.standard import Standard
 
 ENOUGH_EXPECTED = 5.0
@@ -12,6 +14,12 @@ ENOUGH_EXPECTED = 5.0
 
 DRAWS = 499
 """How often stragglers are drawn, where they are."""
+
+NORMAL_KURTOSIS = 0.1226017195
+"""L-kurtosis of a normal law, 30/π · arctan √2 - 9."""
+
+SHAPE_VARIANCES = np.array([0.1866, 0.0883])
+"""Variance of L-skewness and L-kurtosis of a normal sample, times its size."""
 
 _STREAM = 4  # apart from other uses of a seed
 
@@ -214,6 +222,71 @@ def stragglers(standard: Standard, *, seed: int = 0) -> Stragglers:
         rank=int(rank[most]),
         share=float(count[most] / (expected[most] * m)),
         expected_share=1 / m,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeviationShape:
+    """What deviations from a mean show of the shape of single ranks, and what not.
+
+    Parameters
+    ----------
+    lost_skewness : float
+        L-skewness of single ranks beyond that of their deviations; NaN for two ranks,
+        whose deviations have none.
+    skewness_p : float
+        Of the test that deviations have none.
+    kurtosis_beyond_normal : float
+        L-kurtosis of the deviations less that of a normal law.
+    kurtosis_p : float
+        Of the test that it is that of a normal law.
+    """
+
+    lost_skewness: float
+    skewness_p: float
+    kurtosis_beyond_normal: float
+    kurtosis_p: float
+
+
+def deviation_shape(standard: Standard) -> DeviationShape:
+    """Measure skewness and kurtosis of deviations, and how much of it a mean takes away.
+
+    In X - mean of m ranks, the rank itself and the mean are skewed against each other:
+    the skewness is that of X times (m - 2)/√(m(m - 1)).
+
+    Parameters
+    ----------
+    standard : Standard
+        Over m > 1 ranks.
+
+    Returns
+    -------
+    DeviationShape
+
+    References
+    ----------
+    Hosking, J. R. Stat. Soc. B 52 (1990), sections 2.4 and 3.4: L-moments of a normal
+    law, and their variance in samples of it.
+    """
+    from scipy.special import erfc
+
+    times, m = standard.times, standard.times.m
+    off = times.us - times.us.mean(axis=1, keepdims=True)
+    off /= standard.b_us[times.block, None]
+    if not off.any():
+        return DeviationShape(math.nan, math.nan, math.nan, math.nan)
+    moments = of_sorted(np.sort(off, axis=None))
+    kept = (m - 2) / math.sqrt(m * (m - 1))
+    # deviations of an instance add up to 0: one of them is no news
+    values = len(times) * (m - 1)
+    beyond = moments.t4 - NORMAL_KURTOSIS
+    at = np.abs([moments.t3, beyond]) / np.sqrt(SHAPE_VARIANCES / values)
+    p = erfc(at / math.sqrt(2))
+    return DeviationShape(
+        lost_skewness=moments.t3 * (1 / kept - 1) if kept else math.nan,
+        skewness_p=float(p[0]),
+        kurtosis_beyond_normal=beyond,
+        kurtosis_p=float(p[1]),
     )
 
 

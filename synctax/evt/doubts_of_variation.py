@@ -1,0 +1,143 @@
+"""Doubts that the variation of block times casts on predictions."""
+
+from synctax.evt.doubts import Check, doubt
+from synctax.evt.scenarios import SlowRanks
+from synctax.evt.standard import Standard
+from synctax.evt.tax import METHODS, Method
+from synctax.evt.variation import (
+    common_variation,
+    deviation_shape,
+    rank_effects,
+    stragglers,
+)
+
+SIGNIFICANT_P = 0.01
+"""Effects are named only where chance gives them this rarely; the effect counts first."""
+
+MAX_COMMON_SHARE = 0.1
+"""Variation common to all ranks, as a share of b², that maxima can hold unharmed."""
+
+MAX_RANK_SHARE = 0.02
+"""Variation between ranks that persists, as a share of b²."""
+
+MAX_ASSOCIATION = 0.1
+"""Cramér's V of ranks with being slowest: small, by Cohen's convention."""
+
+MAX_LOST_SKEWNESS = 0.05
+"""L-skewness of single ranks that their deviations do not show."""
+
+MAX_MISSING_KURTOSIS = 0.02
+"""L-kurtosis that deviations lack in comparison with a normal law."""
+
+_ON_MAXIMA: tuple[Method, ...] = ("gumbel", "gev", "lmoments")
+
+
+def common(standard: Standard) -> Check:
+    """Ask whether all ranks of an instance vary together.
+
+    Parameters
+    ----------
+    standard : Standard
+        Over m > 1 ranks.
+    """
+    found = common_variation(standard)
+    return doubt(
+        "common_variation",
+        (found.share, MAX_COMMON_SHARE, found.p),
+        found.share > MAX_COMMON_SHARE and found.p < SIGNIFICANT_P,
+        f"{found.share:.0%} of the variance is shared by all ranks of an instance: nobody "
+        "waits for it but maxima hold it, so gumbel, gev and lmoments predict too much; "
+        "use deviations",
+        _ON_MAXIMA,
+    )
+
+
+def ranks(standard: Standard, *, slow: SlowRanks | None = None) -> Check:
+    """Ask whether the same ranks are slow again and again.
+
+    Parameters
+    ----------
+    standard : Standard
+        Over m > 1 ranks.
+    slow : SlowRanks, optional
+        Predictions to quote.
+    """
+    found = rank_effects(standard)
+    at = found.slowest
+    message = (
+        f"rank {found.rank[at]} takes {found.effect_us[at]:.3g} µs longer than the mean of "
+        "its group, again and again: no data tell how many such ranks a larger group has"
+    )
+    if slow is not None:
+        message += (
+            f"; with one of {slow.n[-1]:.0f} the wait is {slow.one_us[-1]:.3g} µs, with "
+            f"the same share of them {slow.share_us[-1]:.3g} µs"
+        )
+    return doubt(
+        "rank_effect",
+        (found.share, MAX_RANK_SHARE, found.p),
+        found.share > MAX_RANK_SHARE and found.p < SIGNIFICANT_P,
+        message,
+        METHODS,
+    )
+
+
+def straggler(standard: Standard) -> Check:
+    """Ask whether the slowest rank is a matter of chance.
+
+    Parameters
+    ----------
+    standard : Standard
+        Over m > 1 ranks.
+    """
+    found = stragglers(standard)
+    return doubt(
+        "straggler",
+        (found.association, MAX_ASSOCIATION, found.p),
+        found.association > MAX_ASSOCIATION and found.p < SIGNIFICANT_P,
+        f"rank {found.rank} is slowest in {found.share:.0%} of its instances "
+        f"({found.expected_share:.0%} by chance): ranks are not alike, and the wait of "
+        "more ranks depends on how many are like it; look at that rank",
+        METHODS,
+    )
+
+
+def skew(standard: Standard) -> Check:
+    """Ask whether deviations hide that ranks are skewed.
+
+    Parameters
+    ----------
+    standard : Standard
+        Over m > 2 ranks.
+    """
+    found = deviation_shape(standard)
+    errs = "little" if found.lost_skewness > 0 else "much"
+    return doubt(
+        "skew",
+        (found.lost_skewness, MAX_LOST_SKEWNESS, found.skewness_p),
+        abs(found.lost_skewness) > MAX_LOST_SKEWNESS and found.skewness_p < SIGNIFICANT_P,
+        "times of single ranks are skewed, and less so after the mean of "
+        f"{standard.times.m} is taken off: the deviations predict too {errs}; fit larger "
+        "groups, or use gev",
+        ("deviations",),
+    )
+
+
+def light_tail(standard: Standard) -> Check:
+    """Ask whether times of ranks are bounded so closely that deviations go beyond.
+
+    Parameters
+    ----------
+    standard : Standard
+        Over m > 1 ranks.
+    """
+    found = deviation_shape(standard)
+    return doubt(
+        "light_tail",
+        (found.kurtosis_beyond_normal, -MAX_MISSING_KURTOSIS, found.kurtosis_p),
+        found.kurtosis_beyond_normal < -MAX_MISSING_KURTOSIS
+        and found.kurtosis_p < SIGNIFICANT_P,
+        "times of single ranks end sooner than a normal law's, their deviations from a "
+        "mean less so: the deviations predict too much; use gev",
+        ("deviations",),
+    )
