@@ -204,7 +204,7 @@ class Workspace:
         try:
             self._create()
             text = to_json(replace(model, source=origin))
-            store.write_atomically(self._tax, text)
+            store.write_atomically(self.tax_file, text)
         except OSError as error:
             return self._unwritable(error)
         return None
@@ -221,15 +221,15 @@ class Workspace:
             If the file is damaged, or of another version of synctax.
         """
         try:
-            text = self._tax.read_bytes()
+            text = self.tax_file.read_bytes()
         except FileNotFoundError:
             return None
         except OSError as error:
             raise SynctaxError(
-                f"{self._tax}: {error.strerror}; give the tax with --tax"
+                f"{self.tax_file}: {error.strerror}; give the tax with --tax"
             ) from error
         try:
-            return from_json(text, name=str(self._tax))
+            return from_json(text, name=str(self.tax_file))
         except BadInputError as error:
             raise BadInputError(
                 f"{error}; run synctax fit-evt again, or remove the file to do without it"
@@ -255,7 +255,7 @@ class Workspace:
         targets = last.targets or (str(last.manifest),)
         same = set(targets) == set(model.source.targets)
         # by the files: what they say of the time is in whole seconds
-        later = self._record.stat().st_mtime_ns > self._tax.stat().st_mtime_ns
+        later = self._record.stat().st_mtime_ns > self.tax_file.stat().st_mtime_ns
         return targets if later and not same else ()
 
     def prune(self) -> int:
@@ -283,6 +283,11 @@ class Workspace:
         return dropped
 
     @property
+    def tax_file(self) -> Path:
+        """Where the tax that was fitted last is kept."""
+        return self.directory / "tax.json"
+
+    @property
     def size_bytes(self) -> int:
         """What the stored columns take on disk."""
         return sum(size_of(entry) for entry in self._columns.glob("*.arrow"))
@@ -301,9 +306,6 @@ class Workspace:
     def _record(self) -> Path:
         return self.directory / "last_measure.json"
 
-    @property
-    def _tax(self) -> Path:
-        return self.directory / "tax.json"
 
     def _check(self) -> None:
         """Refuse what is not ours: it would be mixed with columns, and hidden from git."""
@@ -331,7 +333,7 @@ class Workspace:
         if ignores and self._columns.is_dir():
             return True
         ours = {self._columns.name, "probe"} | ({self._ignore.name} if ignores else set())
-        for file, start in ((self._record, _RECORD_START), (self._tax, _TAX_START)):
+        for file, start in ((self._record, _RECORD_START), (self.tax_file, _TAX_START)):
             if starts_with(file, start):
                 ours.add(file.name)
         others = names - ours

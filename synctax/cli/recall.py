@@ -70,7 +70,7 @@ def recall(given: Sources, workspace: Path) -> Sources:
 
 
 def _told(last: "LastMeasure", workspace: Path, kept: Sequence[str]) -> str:
-    names = [_near(target) for target in last.targets] or [_near(str(last.manifest))]
+    names = [near(target) for target in last.targets] or [near(str(last.manifest))]
     options = f", {' '.join(kept)}" if kept else ""
     return f"using {', '.join(names)} as measured {_age(last.when)} ({workspace}){options}"
 
@@ -80,7 +80,7 @@ def _changed(last: "LastMeasure") -> tuple[str, ...]:
     gone = [path for path in stale if not Path(path).exists()]
     changed = [path for path in stale if path not in set(gone)]
     return tuple(
-        f"{len(paths)} {files[len(paths) > 1]} since, such as {_near(paths[0])}"
+        f"{len(paths)} {files[len(paths) > 1]} since, such as {near(paths[0])}"
         for paths, files in (
             (changed, ("file has changed", "files have changed")),
             (gone, ("file is gone", "files are gone")),
@@ -89,7 +89,7 @@ def _changed(last: "LastMeasure") -> tuple[str, ...]:
     )
 
 
-def _near(path: str) -> str:
+def near(path: str) -> str:
     """Write a path from here, where it lies below the current directory."""
     here = os.path.relpath(path) if "://" not in path else path
     return path if here.startswith("..") else here

@@ -115,7 +115,9 @@ class Deviations:
     Parameters
     ----------
     threshold, scale, shape : float, optional
-        Where the tail begins, and its generalized Pareto law, in units of b.
+        Where the tail begins, and its generalized Pareto law.
+    unit_us : float, optional
+        What these are in units of: mean standard deviation of a deviation.
     tail_share : float, optional
         Share of the deviations beyond the threshold.
     instances : int, optional
@@ -126,6 +128,7 @@ class Deviations:
     threshold: float | None = None
     scale: float | None = None
     shape: float | None = None
+    unit_us: float | None = None
     tail_share: float | None = None
     instances: int | None = None
     curve: Curve | None = None

@@ -231,6 +231,7 @@ _RULES: Mapping[str, _Rule] = {
     "scale_se": _NOT_NEGATIVE,
     "shape_se": _NOT_NEGATIVE,
     "lr_p": _SHARE,
+    "unit_us": _POSITIVE,
     "tail_share": _SHARE,
     "instances": _NOT_NEGATIVE,
     "share_of_collectives": _SHARE,
