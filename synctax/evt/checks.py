@@ -1,7 +1,10 @@
 """What in the data speaks against a prediction, and in which direction it then errs."""
 
+import math
+
 from synctax.evt.doubts import Check, doubt, fired
 from synctax.evt.doubts_of_variation import common, light_tail, ranks, skew, straggler
+from synctax.evt.gev import MIN_REGULAR_SHAPE
 from synctax.evt.predict import Predictors
 from synctax.evt.resample import Memory
 from synctax.evt.scenarios import SlowRanks
@@ -90,16 +93,18 @@ def shape(xi: float, lo: float, hi: float) -> Check:
     Parameters
     ----------
     xi, lo, hi : float
-        Shape of the GEV fit, and its interval.
+        Shape of the GEV fit, and its interval; NaN where there is none, as for ξ <= -0.5:
+        so light a tail is told from a Gumbel's without one.
     """
-    heavy = lo > 0
+    heavy, light = lo > 0, hi < 0 or xi <= MIN_REGULAR_SHAPE
     errs, tail = ("little", "heavier") if heavy else ("much", "lighter")
+    known = f", from {lo:.2f} to {hi:.2f}" if lo <= hi else ""
     return doubt(
         "shape",
-        (xi, 0.0, float("nan")),
-        heavy or hi < 0,
-        f"the tail is {tail} than a Gumbel's (ξ = {xi:.2f}, from {lo:.2f} to {hi:.2f}): "
-        f"gumbel and lmoments predict too {errs} for many ranks; use gev",
+        (xi, 0.0, math.nan),
+        heavy or light,
+        f"the tail is {tail} than a Gumbel's (ξ = {xi:.2f}{known}): gumbel and lmoments "
+        f"predict too {errs} for many ranks; use gev",
         _SHAPELESS,
     )
 
@@ -116,7 +121,7 @@ def reach(n: float, m: int) -> Check:
     """
     return doubt(
         "reach",
-        (n / m, MAX_REACH, float("nan")),
+        (n / m, MAX_REACH, math.nan),
         n > MAX_REACH * m,
         f"{n:.0f} ranks are {n / m:.0f} times those of the fit: beyond "
         f"{MAX_REACH * m} the law, and not the data, decides; compare the predictors",
@@ -133,7 +138,7 @@ def effective(past: Memory) -> Check:
     """
     return doubt(
         "effective_sample",
-        (past.effective, MIN_EFFECTIVE, float("nan")),
+        (past.effective, MIN_EFFECTIVE, math.nan),
         past.effective < MIN_EFFECTIVE,
         f"the instances tell as much as {past.effective:.0f} independent ones: intervals "
         f"of fewer than {MIN_EFFECTIVE} are too narrow; profile more steps",
@@ -152,7 +157,7 @@ def autocorrelation(past: Memory) -> Check:
     bound = max(past.bound, MAX_AUTOCORRELATION)
     return doubt(
         "autocorrelation",
-        (first, bound, float("nan")),
+        (first, bound, math.nan),
         first > bound,
         f"instances resemble the ones before (autocorrelation {first:.2f}): tests of the "
         "fit reject too often, and standard errors of single fits are too small; trust "
@@ -170,7 +175,7 @@ def few_ranks(m: int) -> Check:
     """
     return doubt(
         "few_ranks",
-        (float(m), MIN_DEVIATION_RANKS, float("nan")),
+        (float(m), MIN_DEVIATION_RANKS, math.nan),
         m < MIN_DEVIATION_RANKS,
         f"in groups of {m} each deviation mirrors the others: for skewed times the "
         "deviations predict too little; fit groups of "
@@ -192,7 +197,7 @@ def deviations_reach(n: float, values: int) -> Check:
     limit = DEVIATIONS_REACH * values
     return doubt(
         "deviations_reach",
-        (n, limit, float("nan")),
+        (n, limit, math.nan),
         n > limit,
         f"{values} block times tell the slowest of {limit:.0f} ranks, not of {n:.0f}: "
         "beyond, the deviations can be far off either way, mostly too low; profile more "
@@ -215,7 +220,7 @@ def rounding(resolution_us: float, scale_us: float) -> Check:
     fatal = effect > FATAL_ROUNDING
     return doubt(
         "rounding",
-        (effect, MAX_ROUNDING, float("nan")),
+        (effect, MAX_ROUNDING, math.nan),
         effect > MAX_ROUNDING,
         f"times come in steps of {resolution_us:g} µs, {effect:.0%} of the scale of the "
         + (
