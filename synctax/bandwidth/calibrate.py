@@ -19,8 +19,8 @@ from synctax.errors import FitError
 MIN_LINES = 3
 """Two lines always lie on a line: they say nothing of its errors."""
 
-CERTAIN_SE = 2.0
-"""A value counts as determined if it is more than so many standard errors above 0."""
+CONFIDENCE = 0.975
+"""A value counts as determined if it lies above 0 at this level of Student's t."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +151,20 @@ def _least_squares(columns: F64, target: F64) -> tuple[list[float], list[float]]
         return none, [np.inf] * columns.shape[1]
     inverse = right.T / singular
     solved = inverse @ (left.T @ target)
-    freedom = max(len(target) - columns.shape[1], 1)
+    freedom = len(target) - columns.shape[1]
     variance = float(((target - scaled @ solved) ** 2).sum()) / freedom
     error = np.sqrt(variance * (inverse**2).sum(axis=1))
     return [float(v) for v in solved / scale], [float(v) for v in error / scale]
 
 
+def _certain(value: float, error: float, freedom: int) -> bool:
+    from scipy.special import stdtrit
+
+    return bool(value > stdtrit(freedom, CONFIDENCE) * error)
+
+
 def _check_alpha(alpha: float, error: float, size: F64) -> None:
-    if alpha <= CERTAIN_SE * error:
+    if not _certain(alpha, error, len(size) - 2):
         raise FitError(
             f"{_sizes(size)} do not tell the latency ({_value(alpha, error)} µs): their "
             "time is all transfer; add smaller ones (-b 8K), or give --alpha-us"
@@ -166,7 +172,7 @@ def _check_alpha(alpha: float, error: float, size: F64) -> None:
 
 
 def _check_slope(slope: float, error: float, size: F64) -> None:
-    if slope <= CERTAIN_SE * error:
+    if not _certain(slope, error, len(size) - 2):
         raise FitError(
             f"{_sizes(size)} do not tell the bandwidth: their time does not grow with the "
             "size; add larger ones (-e 4G)"
