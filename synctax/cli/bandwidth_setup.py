@@ -181,6 +181,7 @@ def find_tax(source: str | None, workspace: Path | None, method: "Method") -> Ta
     SynctaxError
         If the file is missing, or no tax model.
     """
+    from synctax.cli.recall import tax_told
     from synctax.evt.tax_file import BUILTINS, builtin, read_tax
     from synctax.workspace import Workspace
 
@@ -189,16 +190,16 @@ def find_tax(source: str | None, workspace: Path | None, method: "Method") -> Ta
     if source is not None:
         model, name = read_tax(source), source
         return _described(model, method, name, built_in=name in BUILTINS)
-    kept = None if workspace is None else Workspace(workspace).tax()
-    if kept is None:
+    space = None if workspace is None else Workspace(workspace)
+    kept = None if space is None else space.tax()
+    if space is None or kept is None:
         where = "the workspace is not used" if workspace is None else f"none in {workspace}"
         note = f"no fitted tax ({where}): using the built-in {BUILT_IN}"
         found = _described(builtin(BUILT_IN), method, BUILT_IN, built_in=True)
         return replace(found, notes=(note, *found.notes))
     group = f" of {kept.group}" if kept.group else ""
-    note = f"using the fitted tax{group} ({workspace})"
     found = _described(kept, method, f"fitted{group}", built_in=False)
-    return replace(found, notes=(note, *found.notes))
+    return replace(found, notes=(*tax_told(kept, space), *found.notes))
 
 
 def _described(model: "TaxModel", method: "Method", name: str, *, built_in: bool) -> Tax:

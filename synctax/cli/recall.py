@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from synctax.workspace import LastMeasure
+    from synctax.evt.tax import TaxModel
+    from synctax.workspace import LastMeasure, Workspace
 
 _AGES = ((86_400, "day"), (3_600, "h"), (60, "min"))
 
@@ -67,6 +68,27 @@ def recall(given: Sources, workspace: Path) -> Sources:
     return Sources(
         last.targets, manifest, ranks, steps, tolerance, recalled=True, said=said
     )
+
+
+def tax_told(model: "TaxModel", space: "Workspace") -> tuple[str, ...]:
+    """Say whose tax a kept one is, how old, and whether another job was measured since.
+
+    Parameters
+    ----------
+    model : TaxModel
+        As `Workspace.tax` returned it.
+    space : Workspace
+    """
+    group = f" ({model.group})" if model.group else ""
+    names = ", ".join(map(near, model.source.names)) or "an unnamed source"
+    age = "" if model.source.when is None else f", fitted {_age(model.source.when)}"
+    told = f"using the tax of {names}{group}{age} ({space.directory})"
+    since = space.measured_since(model)
+    if not since:
+        return (told,)
+    other = ", ".join(map(near, since))
+    advice = "run synctax fit-evt for that, or choose one with --tax"
+    return told, f"{other} was measured since, and this is not its tax: {advice}"
 
 
 def _told(last: "LastMeasure", workspace: Path, kept: Sequence[str]) -> str:
