@@ -274,7 +274,7 @@ def _law(
             f"{needed} carry a tail: no wait beyond what was observed is predicted"
         )
         return TailLaw(d), None, (Note("no_tail", 1, detail),)
-    tail = fit_gpd(excess, start=start)
+    tail = fit_gpd(excess, start=start, min_distinct=needed)
     if tail.shape >= 1:
         raise FitError(
             f"the tail of the deviations has shape {tail.shape:.2f}: from 1 on it has no "

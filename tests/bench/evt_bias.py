@@ -141,6 +141,7 @@ def laws() -> tuple[Law, ...]:
         alike,
         replace(alike, name="+ common variation", draw=common),
         iid("Student t5", stats.t(5)),
+        iid("Gumbel", stats.gumbel_r()),
         iid("GEV 0.15", stats.genextreme(-0.15)),
         iid("uniform", stats.uniform()),
         Law("slow, one of n", slow, np.array([wait_with_slow(n, 1) for n in SIZES])),
