@@ -165,9 +165,10 @@ def _certain(value: float, error: float, freedom: int) -> bool:
 
 def _check_alpha(alpha: float, error: float, size: F64) -> None:
     if not _certain(alpha, error, len(size) - 2):
+        told = f" ({alpha:,.2f} ± {error:,.2f} µs)" if np.isfinite(error) else ""
         raise FitError(
-            f"{_sizes(size)} do not tell the latency ({_value(alpha, error)} µs): their "
-            "time is all transfer; add smaller ones (-b 8K), or give --alpha-us"
+            f"{_sizes(size)} do not tell the latency{told}: their time is all transfer; "
+            "add smaller ones (-b 8K), or give --alpha-us"
         )
 
 
@@ -182,10 +183,6 @@ def _check_slope(slope: float, error: float, size: F64) -> None:
 def _sizes(size: F64) -> str:
     low, high = int(size.min()), int(size.max())
     return f"sizes from {low:,} to {high:,} bytes" if high > low else f"{low:,} bytes alone"
-
-
-def _value(value: float, error: float) -> str:
-    return f"{value:.3g} ± {error:.2g}" if np.isfinite(error) else "undetermined"
 
 
 def _r2(time: F64, fitted: F64) -> float:

@@ -13,7 +13,7 @@ from synctax.cli.bandwidth_setup import Asked, Setup, Tax, crossings
 from synctax.errors import SynctaxError
 from synctax.report.bandwidth_view import PER_DIRECTION, Setting, flops_verdict, verdict
 from synctax.report.output import Result
-from synctax.report.tables import rate_gb_per_s
+from synctax.report.tables import number, rate_gb_per_s
 from synctax.schema import (
     BANDWIDTH,
     BANDWIDTH_ALGORITHMS,
@@ -160,7 +160,20 @@ def _setting(setup: Setup, tax: Tax, asked: Asked, found: dict[str, int | None])
         setup.fits,
         asked.torus or (),
         None if tax.model is None else tax.model.n_fit,
+        _levels(setup),
     )
+
+
+def _levels(setup: Setup) -> str:
+    for link in setup.links:
+        domain = link.layout.domain
+        if domain is not None:
+            return (
+                f"{domain.size} ranks a domain, {rate_gb_per_s(domain.nic_gb_per_s)} a GPU "
+                f"and {number(domain.nic_alpha_us)} µs a message between domains "
+                f"({domain.across}); B* is that of the links inside"
+            )
+    return ""
 
 
 def _parameters(setup: Setup, tax: Tax, asked: Asked, wait: Wait) -> dict[str, Any]:

@@ -52,6 +52,8 @@ class Setting:
         Dimensions, if they were given.
     n_fit : int or None
         Ranks that the tax was fitted on; None without a tax.
+    levels : str
+        How domains are joined, where links are hierarchical.
     """
 
     tax: str
@@ -61,6 +63,7 @@ class Setting:
     fits: "tuple[Calibration, ...]" = ()
     torus: tuple[int, ...] = ()
     n_fit: int | None = None
+    levels: str = ""
 
 
 def parts(result: "Result", setting: Setting) -> "list[RenderableType]":
@@ -155,8 +158,8 @@ def _interval(row: Row) -> str:
 
 
 def _drawn(rows: Sequence[Row]) -> list[str]:
-    """Draw B* over n of the first topology and elasticity, with the tax and without."""
-    first = rows[0]
+    """Draw B* over n with the tax and without, of the topology where that differs most."""
+    first = max(rows, key=lambda row: (row["n"], row["reduction"]))
     own = [
         row
         for row in rows
@@ -169,7 +172,10 @@ def _drawn(rows: Sequence[Row]) -> list[str]:
         return np.array(absent, np.float64)
 
     curves = [Curve("B* with the tax", "●", "*", x, column("gb_per_s"))]
-    curves.append(Curve("without", "○", "o", x, column("hockney_gb_per_s")))
+    if first["tau_us"]:
+        curves.append(Curve("without", "○", "o", x, column("hockney_gb_per_s")))
+    else:
+        curves = [Curve("B*", "●", "*", x, column("gb_per_s"))]
     if not tables.is_absent(first["link_gb_per_s"]):
         curves.append(Curve("today's link", "┄", "-", x, column("link_gb_per_s")))
     lines = log_log(curves, blocks=can_show_blocks())
@@ -275,6 +281,8 @@ def _basis(rows: Sequence[Row], setting: Setting) -> Iterator[str]:
     yield f"tax: {setting.tax}"
     if setting.link:
         yield f"today's link: {setting.link}"
+    if setting.levels:
+        yield f"hierarchical: {setting.levels}"
     odd = [r["n"] for r in rows if r["topology"] == "torus3d" and not _is_cube(r["n"])]
     if odd and not setting.torus:
         yield (
@@ -355,6 +363,8 @@ def _reading(row: Row) -> str:
 def _fits(setting: Setting) -> "Iterator[RenderableType]":
     for fit in setting.fits:
         yield Sentence(fit_text(fit))
+    if len(setting.fits) > 1:
+        yield Sentence("a benchmark ran one algorithm: believe the fit of the one it used")
 
 
 def fit_text(fit: "Calibration") -> str:
