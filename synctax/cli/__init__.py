@@ -33,6 +33,7 @@ COMMANDS = {
     "attribute": "Find out which rank, and what on it, made the others wait.",
     "whatif": "Replay a job with other durations: what would step time and tax be?",
     "bandwidth": "Tell which bandwidth is worth having, with the wait and without.",
+    "fit-evt": "Fit how the wait grows with the ranks of a group: extreme values.",
     "synth": "Write traces of a made-up job, with the true waits beside them.",
 }
 """The command NAME is `NAME` in the module `synctax.cli.NAME` (`module_of`)."""

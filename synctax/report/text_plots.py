@@ -1,6 +1,8 @@
 """Distributions drawn with characters: arrays in, text out."""
 
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -126,3 +128,95 @@ def cdf(shares: F64, *, width: int = 40, height: int = 5, blocks: bool = True) -
         f"{'0':>5} {corner}{dash * width}",
         f"{'':>6} 0 %{'100 %':>{width - 3}}".rstrip(),
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Points of a drawing: later layers lie on top.
+
+    Parameters
+    ----------
+    x, y : (n,) float64
+        Pairs that are not finite are left out.
+    mark : str
+        One character.
+    filled : bool
+        Whether the column below a point is filled too.
+    """
+
+    x: F64
+    y: F64
+    mark: str
+    filled: bool = False
+
+
+def plot(
+    layers: Sequence[Layer],
+    *,
+    labels: tuple[str, str, str, str],
+    width: int = 48,
+    height: int = 6,
+    blocks: bool = True,
+) -> list[str]:
+    r"""Draw points on two axes.
+
+    Parameters
+    ----------
+    layers : sequence of Layer
+    labels : four str
+        What stands at the lowest and highest x, and at the lowest and highest y.
+    width, height : int
+        Characters of the drawing, without its labels.
+    blocks : bool
+        False draws with ASCII.
+
+    Returns
+    -------
+    list of str
+        `height` lines, the axis and its ends; empty if there is no point.
+
+    Examples
+    --------
+    >>> x = np.arange(5.0)
+    >>> rising = Layer(x, x, "o")
+    >>> print("\n".join(plot([rising], labels=("0", "4", "0", "4"), width=9, height=3)))
+    4 │      o o
+      │    o
+    0 │o o
+      └─────────
+       0       4
+    """
+    known = [np.isfinite(one.x) & np.isfinite(one.y) for one in layers]
+    if not any(keep.any() for keep in known):
+        return []
+    x = np.concatenate([one.x[keep] for one, keep in zip(layers, known, strict=True)])
+    y = np.concatenate([one.y[keep] for one, keep in zip(layers, known, strict=True)])
+    cells = np.full((height, width), " ")
+    for one, keep in zip(layers, known, strict=True):
+        column = _place(one.x[keep], x, width)
+        row = _place(one.y[keep], y, height)
+        for at, top in zip(column, row, strict=True):
+            cells[(0 if one.filled else top) : top + 1, at] = one.mark
+    upright, corner, dash = ("│", "└", "─") if blocks else ("|", "+", "-")
+    left, right, low, high = labels
+    margin = max(len(low), len(high))
+    ends = {0: low, height - 1: high}
+    lines = [
+        f"{ends.get(row, ''):>{margin}} {upright}{''.join(cells[row])}".rstrip()
+        for row in range(height - 1, -1, -1)
+    ]
+    gap = max(width - len(left), len(right) + 1)
+    return [
+        *lines,
+        f"{'':>{margin}} {corner}{dash * width}",
+        f"{'':>{margin}}  {left}{right:>{gap}}".rstrip(),
+    ]
+
+
+def _place(values: F64, among: F64, cells: int) -> list[int]:
+    """Which of some cells from the least to the largest of all each value is in."""
+    low, high = float(among.min()), float(among.max())
+    if high <= low:
+        return [0] * values.size
+    place = np.floor((values - low) / (high - low) * cells)
+    return list(np.clip(place, 0, cells - 1).astype(int).tolist())

@@ -22,6 +22,9 @@ from synctax.schema.evt import (
     FIT_EVT_CHECKS,
     FIT_EVT_HOLDOUT,
     FIT_EVT_INSTANCES,
+    FIT_EVT_LEVELS,
+    FIT_EVT_PDF,
+    FIT_EVT_QQ,
     FIT_EVT_SEGMENTS,
 )
 from synctax.schema.inspect import INSPECT_FILES, INSPECT_GROUPS
@@ -43,6 +46,9 @@ __all__ = [
     "FIT_EVT_CHECKS",
     "FIT_EVT_HOLDOUT",
     "FIT_EVT_INSTANCES",
+    "FIT_EVT_LEVELS",
+    "FIT_EVT_PDF",
+    "FIT_EVT_QQ",
     "FIT_EVT_SEGMENTS",
     "INSPECT_FILES",
     "INSPECT_GROUPS",

@@ -117,10 +117,22 @@ FIT_EVT_INSTANCES = Table(
     "What was fitted, in full: one row per instance of a block and rank. As CSV, "
     "`fit-evt --block-times` reads it back.",
     (
-        Column("block", "str", "", "block, told apart from those of other sources"),
-        Column("instance", "int", "", "number of the instance within the block"),
+        Column("block", "str", "", "name of the block; of several sets, with their number"),
+        Column("instance", "int", "", "number of the instance within block and series"),
         Column("rank", "int", "", "rank"),
         Column("us", "float", "us", "critical-path compute time of the block on it"),
+        Column("series", "int", "", "one group of ranks in order of time"),
+        _GROUP,
+        Column("op", "str", "", "operation of the collective that ends it"),
+        _GPU,
+        _DTYPE,
+        _PHASE,
+        Column(
+            "measured_us",
+            "float",
+            "us",
+            "mean wait measured at the collective that ends it; null where unknown",
+        ),
     ),
 )
 
@@ -156,5 +168,45 @@ FIT_EVT_CHECKS = Table(
         Column("p", "float", "", "of the test beside it; null where there is none"),
         Column("fired", "bool", "", "whether it matters here"),
         Column("message", "str", "", "what it means"),
+    ),
+)
+
+_Z = Column("z", "float", "", "standardised block maximum")
+
+FIT_EVT_PDF = Table(
+    "synctax.fit-evt-pdf/1",
+    "How the standardised maxima are distributed, and the laws: one row per bin.",
+    (
+        Column("z", "float", "", "middle of the bin"),
+        Column("z_lo", "float", "", "lower end of the bin"),
+        Column("z_hi", "float", "", "upper end of the bin"),
+        Column("count", "int", "", "maxima in it"),
+        Column("density", "float", "", "share of all maxima over the width of the bin"),
+        Column("gumbel_density", "float", "", "density of the Gumbel law at z"),
+        Column("gev_density", "float", "", "density of the GEV law at z"),
+    ),
+)
+
+FIT_EVT_QQ = Table(
+    "synctax.fit-evt-qq/1",
+    "Quantiles of the standardised maxima beside those of the laws: one row per maximum.",
+    (
+        Column("probability", "float", "", "plotting position of the maximum"),
+        _Z,
+        Column("gumbel_z", "float", "", "quantile of the Gumbel law there"),
+        Column("gev_z", "float", "", "quantile of the GEV law there"),
+    ),
+)
+
+FIT_EVT_LEVELS = Table(
+    "synctax.fit-evt-return-level/1",
+    "What one instance in so many exceeds: one row per maximum.",
+    (
+        Column("period", "float", "", "instances, of which one exceeds the level"),
+        Column("z", "float", "", "level seen in the data"),
+        Column("gumbel_z", "float", "", "level of the Gumbel law"),
+        Column("gev_z", "float", "", "level of the GEV law"),
+        Column("gumbel_us", "float", "us", "slowest block time of the mean block: a + b·z"),
+        Column("gev_us", "float", "us", "the same by the GEV law"),
     ),
 )

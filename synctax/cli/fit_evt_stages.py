@@ -1,0 +1,271 @@
+"""What `synctax fit-evt` goes through: read, pool, fit, keep, choose a table."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from synctax.cli.recall import Sources
+from synctax.errors import FitError
+from synctax.report.output import Output, Render, Result
+
+if TYPE_CHECKING:
+    from synctax.evt.inputs import Found
+    from synctax.evt.results import EvtFit, Options
+    from synctax.notes import Note
+    from synctax.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Where the data are from."""
+
+    sources: Sources
+    also: tuple[str, ...]
+    block_times: tuple[Path, ...]
+    group: str | None
+    op: str | None
+    tolerance_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Maxima:
+    """Normalised maxima, and what brings them back to µs."""
+
+    path: Path
+    fit_n: int
+    a_us: float
+    r: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A fit, the traces it is from as a workspace knows them, and lines for stderr."""
+
+    fit: "EvtFit"
+    targets: tuple[str, ...] = ()
+    sources: Sources | None = None
+    unwritable: "Note | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a workspace is, and how to read into it."""
+
+    path: Path
+    space: "Workspace | None"
+    workers: int | None
+    out: Output
+
+
+def check_maxima(
+    path: Path | None,
+    numbers: tuple[int | None, float | None, float | None],
+    inputs: Inputs,
+    table: str,
+) -> Maxima | None:
+    """Check that what belongs to maxima comes together and alone."""
+    fit_n, a_us, r = numbers
+    named = dict(zip(("--fit-n", "--a-us", "--r"), numbers, strict=True))
+    if path is None:
+        stray = [name for name, value in named.items() if value is not None]
+        if stray:
+            raise click.UsageError(f"{' and '.join(stray)} are for --maxima only")
+        return None
+    if (
+        inputs.sources.traces
+        or inputs.sources.manifest
+        or inputs.also
+        or inputs.block_times
+    ):
+        raise click.UsageError(
+            "--maxima stands alone: maxima and block times cannot be pooled"
+        )
+    if table in ("--per-block", "--segments", "--holdout", "--per-instance"):
+        raise click.UsageError(f"{table} is of block times, and --maxima has none")
+    if fit_n is None or not a_us or not r:
+        missing = [name for name, value in named.items() if not value]
+        raise click.UsageError(
+            f"--maxima also needs {', '.join(missing)}: the ranks of each maximum, and a "
+            "and b/a above 0, which bring z = (maximum - a)/b back to µs"
+        )
+    return Maxima(path, fit_n, a_us, r)
+
+
+def fit_maxima(given: Maxima, options: "Options") -> "EvtFit":
+    """Read normalised maxima and fit."""
+    from synctax.evt.fit import fit_evt_maxima
+    from synctax.evt.read_csv import read_maxima
+    from synctax.evt.tax import Origin
+
+    return fit_evt_maxima(
+        read_maxima(given.path),
+        n_fit=given.fit_n,
+        a_us=given.a_us,
+        r=given.r,
+        options=options,
+        source=Origin("maxima", (str(given.path),)),
+    )
+
+
+def fit_times_of(inputs: Inputs, options: "Options", place: Place) -> Fitted:
+    """Read what there is, pool it, and fit."""
+    from synctax.cli.recall import near, recall
+    from synctax.evt.fit import fit_evt as fit_times
+    from synctax.evt.inputs import Given
+    from synctax.evt.read_csv import read_block_times
+    from synctax.evt.tax import Origin
+    from synctax.report.output import notes
+
+    found: list[Found] = []
+    targets: tuple[str, ...] = ()
+    names: list[str] = []
+    sources, unwritable = None, None
+    own = inputs.sources
+    if own.traces or own.manifest is not None or not inputs.block_times:
+        sources = recall(own, place.path)
+        notes(sources.said, place.out)
+        one, unwritable = _blocks(inputs, sources, place)
+        found.append(one)
+        targets = sources.traces or (str(sources.manifest),)
+        names += [near(target) for target in targets]
+    for more in inputs.also:
+        # as if recalled: what is measured last stays the first job
+        also = replace(own, traces=(more,), manifest=None, recalled=True)
+        found.append(_blocks(inputs, also, place)[0])
+        names.append(more)
+    for path in inputs.block_times:
+        times, told = read_block_times(path)
+        found.append(Given(times, notes=told))
+        names.append(str(path))
+    kind = "traces" if len(names) > len(inputs.block_times) else "block_times"
+    try:
+        fit = fit_times(*found, options=options, source=Origin(kind, tuple(names)))
+    except FitError:
+        notes(_left_before(place), place.out)
+        raise
+    return Fitted(fit, targets, sources, unwritable)
+
+
+def _blocks(inputs: Inputs, sources: Sources, place: Place) -> "tuple[Found, Note | None]":
+    """Read traces and time their compute blocks."""
+    from synctax.attribution.blocks import block_times
+    from synctax.attribution.options import Options as AttributionOptions
+    from synctax.cli.progress import RoundsOfFiles
+    from synctax.cli.reading import measure_again
+
+    tax, unwritable = measure_again(
+        sources, place.space, place.out, place.workers, group=inputs.group, op=inputs.op
+    )
+    with RoundsOfFiles(verbosity=place.out.verbosity) as rounds:
+        found = block_times(
+            tax,
+            options=AttributionOptions(tolerance_us=inputs.tolerance_us),
+            workers=place.workers,
+            cache=place.space,
+            on_progress=rounds.on_progress,
+            on_round=rounds.on_round,
+        )
+    return found, unwritable
+
+
+def _left_before(place: Place) -> Iterator[str]:
+    """Say that a tax of before stays where `bandwidth` finds it."""
+    if place.space is not None and place.space.tax_file.is_file():
+        yield (
+            f"{place.space.tax_file} still holds the tax that was fitted before; bandwidth "
+            "would use it, and says whose it is"
+        )
+
+
+def keep(
+    fitted: Fitted, space: "Workspace | None", tax_file: Path | None
+) -> "list[Note | str]":
+    """Keep the tax model, and write it where it was asked for."""
+    from synctax.evt.tax_file import to_json
+    from synctax.report.output import write
+
+    model = fitted.fit.tax_model()
+    said: list[Note | str] = []
+    unwritable = fitted.unwritable
+    if space is not None and unwritable is None:
+        # without traces nobody has looked yet whether the directory is one of ours
+        unwritable = (None if fitted.sources else space.prepare()) or space.keep_tax(
+            model, targets=fitted.targets
+        )
+    if unwritable is not None:
+        said.append(unwritable)
+    elif space is not None:
+        said.append(f"the tax is kept in {space.tax_file} for synctax bandwidth")
+    if tax_file is not None:
+        write(to_json(model), tax_file)
+    return said
+
+
+def parameters(
+    inputs: Inputs, normalised: Maxima | None, options: "Options", fitted: Fitted
+) -> dict[str, Any]:
+    """Tell what was asked, defaults included."""
+    sources = fitted.sources or inputs.sources
+    steps = sources.steps
+    return {
+        "traces": sources.traces,
+        "manifest": sources.manifest,
+        "also": inputs.also,
+        "block_times": inputs.block_times,
+        "maxima": None if normalised is None else normalised.path,
+        "fit_n": None if normalised is None else normalised.fit_n,
+        "a_us": None if normalised is None else normalised.a_us,
+        "r": None if normalised is None else normalised.r,
+        "group": inputs.group,
+        "op": inputs.op,
+        "steps": None if steps is None else [steps.start, steps.stop],
+        "ranks": None if sources.ranks is None else sorted(sources.ranks),
+        "fit_ranks": options.fit_ranks,
+        "n": options.n,
+        "level": options.level,
+        "resamples": options.resamples,
+        "seed": options.seed,
+        "tolerance_us": inputs.tolerance_us,
+        "end_tolerance_us": sources.end_tolerance_us,
+    }
+
+
+def shown_as(
+    fit: "EvtFit",
+    asked: dict[str, Any],
+    table: str,
+    points: str | None,
+    out: Output,
+) -> tuple[Result, Render]:
+    """Make the table that was asked for, and what people read of it."""
+    from synctax import schema
+    from synctax.evt.envelope import envelope
+    from synctax.evt.rows import POINTS
+    from synctax.report import evt_view
+
+    left_out = fit.notes
+    if points is not None:
+        result = Result(
+            POINTS[points],
+            fit.points(points),
+            {**asked, "points": points},
+            left_out,
+            envelope(fit),
+        )
+        return result, lambda shown: evt_view.points(fit, shown, points)
+    tables: dict[str, tuple[schema.Table, Callable[[], Any]]] = {
+        "": (schema.FIT_EVT, fit.to_frame),
+        "--per-block": (schema.FIT_EVT_BLOCKS, fit.per_block),
+        "--segments": (schema.FIT_EVT_SEGMENTS, fit.per_segment),
+        "--holdout": (schema.FIT_EVT_HOLDOUT, fit.holdout),
+        "--checks": (schema.FIT_EVT_CHECKS, fit.checks),
+        "--per-instance": (schema.FIT_EVT_INSTANCES, fit.per_instance),
+    }
+    declared, frame = tables[table]
+    result = Result(declared, frame(), asked, left_out, envelope(fit))
+    if not table:
+        return result, lambda shown: evt_view.parts(fit, shown, every=out.verbosity > 0)
+    return result, lambda shown: evt_view.table(fit, shown)

@@ -1,0 +1,269 @@
+"""From block times to a fit with its checks and intervals: the stages in their order."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from synctax.arrays import F64
+from synctax.errors import FitError, SynctaxError
+from synctax.evt.bootstrap import Bootstrap, bootstrap, grid, predicted_us
+from synctax.evt.checks import check, reach, shape
+from synctax.evt.cut import join
+from synctax.evt.doubts import Check
+from synctax.evt.holdout import HoldOut, hold_out
+from synctax.evt.inputs import Found, Given, Inputs, gather, refusal
+from synctax.evt.model import BlockTimes
+from synctax.evt.predict import Predictors, fit_maxima, fit_standard
+from synctax.evt.quality import quality
+from synctax.evt.resample import Memory, memory
+from synctax.evt.results import EvtFit, Options, Quality
+from synctax.evt.scenarios import slow_ranks
+from synctax.evt.segments import Instances, segments
+from synctax.evt.standard import standardise
+from synctax.evt.tax import Origin
+from synctax.notes import Note
+
+FARTHEST = 4096
+"""Ranks of the largest group that is predicted where nothing else is asked."""
+
+LANDMARKS = (72, 512, FARTHEST)
+"""Sizes that are always predicted: an NVL72 domain, and round numbers beyond."""
+
+HOLDOUT_SHARE = 2
+"""Of `resamples`, one in so many is drawn for the errors on held-out data."""
+
+OnProgress = Callable[[int], None]
+"""Told how many more resamples are done."""
+
+
+def fit_evt(
+    *found: Found | BlockTimes,
+    options: Options | None = None,
+    source: Origin | None = None,
+) -> EvtFit:
+    """Fit how the wait grows with the ranks of a group.
+
+    Parameters
+    ----------
+    *found : Found or BlockTimes
+        What `attribution.blocks.block_times` returns of a job, or block times alone; of
+        several sets, all are pooled.
+    options : Options, optional
+    source : Origin, optional
+        What the times are from.
+
+    Returns
+    -------
+    EvtFit
+
+    Raises
+    ------
+    FitError
+        If the data do not carry a Gumbel fit: too few instances or distinct maxima, no
+        spread. The message tells what part of the tax it would have stood for.
+    SynctaxError
+        If sizes are asked for that the fit says nothing of.
+
+    References
+    ----------
+    Synchronization-tax paper, section 5.
+    """
+    asked = options or Options()
+    inputs = gather(
+        [Given(one) if isinstance(one, BlockTimes) else one for one in found],
+        fit_ranks=asked.fit_ranks,
+        seed=asked.seed,
+        source=source,
+    )
+    standard = inputs.standard
+    if standard is None:
+        raise ValueError("no block times were given")
+    n = _sizes(asked, inputs)
+    fitted = _fitted(lambda: fit_standard(standard), inputs)
+    resampled = bootstrap(
+        standard,
+        _all_sizes(n, inputs),
+        fitted=fitted,
+        resamples=asked.resamples,
+        seed=asked.seed,
+    )
+    held_out, held_notes = _held_out(inputs, asked)
+    tested = quality(standard.z, fitted, n, asked)
+    return EvtFit(
+        options=asked,
+        inputs=inputs,
+        z=standard.z,
+        a_us=standard.mean_a_us,
+        b_us=standard.mean_b_us,
+        fitted=fitted,
+        quality=tested,
+        resampled=resampled,
+        n=n,
+        segments=segments(
+            standard,
+            Instances.of(inputs.sets),
+            level=asked.level,
+            resamples=asked.resamples,
+            seed=asked.seed,
+        ),
+        held_out=held_out,
+        found=_checked(inputs, fitted, tested, float(n[-1])),
+        notes=(*inputs.notes, *fitted.notes, *resampled.notes, *held_notes),
+    )
+
+
+def fit_evt_maxima(
+    z: F64,
+    *,
+    n_fit: int,
+    a_us: float,
+    r: float,
+    options: Options | None = None,
+    source: Origin | None = None,
+) -> EvtFit:
+    """Fit how the wait grows from normalised block maxima alone.
+
+    Nothing is known of single ranks: there are no deviations, no hold-out and no
+    comparison with measurement, and the intervals take a and r as known.
+
+    Parameters
+    ----------
+    z : (i,) float64
+        (maximum over the ranks - a) / b of each instance.
+    n_fit : int
+        Ranks that the maxima are over.
+    a_us, r : float
+        Mean a of the block times, and their spread b over it.
+    options : Options, optional
+        `fit_ranks` does not count.
+    source : Origin, optional
+
+    Returns
+    -------
+    EvtFit
+
+    Raises
+    ------
+    FitError
+        If the maxima do not carry a Gumbel fit.
+    SynctaxError
+        If sizes are asked for that the fit says nothing of.
+    ValueError
+        If `n_fit`, `a_us` or `r` cannot be.
+    """
+    if n_fit < 2 or not (a_us > 0 and r > 0):
+        raise ValueError(f"n_fit {n_fit}, a_us {a_us} and r {r} cannot be")
+    asked = options or Options()
+    inputs = Inputs((), None, n_fit, source=source or Origin("maxima"))
+    n = _sizes(asked, inputs)
+    fitted = _fitted(lambda: fit_maxima(z, m=n_fit, b_us=a_us * r), inputs)
+    tested = quality(z, fitted, n, asked)
+    bounds = (tested.shape_lo, tested.shape_hi)
+    of_shape = () if fitted.gev is None else (shape(fitted.gev.shape, *bounds),)
+    return EvtFit(
+        options=asked,
+        inputs=inputs,
+        z=z,
+        a_us=a_us,
+        b_us=a_us * r,
+        fitted=fitted,
+        quality=tested,
+        resampled=_resampled_maxima(z, fitted, _all_sizes(n, inputs), asked),
+        n=n,
+        found=(*of_shape, reach(float(n[-1]), n_fit)),
+    )
+
+
+def _sizes(asked: Options, inputs: Inputs) -> F64:
+    """List the ranks of the rows, ascending."""
+    if asked.n is not None:
+        low = min(asked.n)
+        if low < inputs.m:
+            raise SynctaxError(
+                f"n = {low} is below the {inputs.m} ranks of the fit, where it says "
+                "nothing; ask for more, or cut groups with --fit-ranks"
+            )
+        return np.unique(np.array(asked.n, np.float64))
+    doubled = inputs.m * 2.0 ** np.arange(64)
+    own = [float(times.m) for times in inputs.sets]
+    sizes = np.array([*doubled[doubled <= FARTHEST], *LANDMARKS, *own, inputs.m])
+    return np.unique(sizes[sizes >= inputs.m])
+
+
+def _all_sizes(n: F64, inputs: Inputs) -> F64:
+    return np.union1d(n, grid(inputs.m))
+
+
+def _fitted(fit: Callable[[], Predictors], inputs: Inputs) -> Predictors:
+    """Fit; without a Gumbel law, on which the rest stands, there is no fit."""
+    try:
+        fitted = fit()
+    except FitError as error:
+        raise FitError(refusal(str(error), inputs.coverage)) from error
+    if fitted.gumbel is None:
+        raise FitError(refusal(fitted.refused["gumbel"], inputs.coverage))
+    return fitted
+
+
+def _held_out(
+    inputs: Inputs, asked: Options
+) -> tuple[tuple[HoldOut, ...], tuple[Note, ...]]:
+    """Hold out of all sets over as many ranks together."""
+    rows: list[HoldOut] = []
+    notes: list[Note] = []
+    for m in sorted({times.m for times in inputs.sets}):
+        found, told = hold_out(
+            join([times for times in inputs.sets if times.m == m]),
+            resamples=max(asked.resamples // HOLDOUT_SHARE, 2),
+            level=asked.level,
+            seed=asked.seed,
+        )
+        rows += found
+        notes += told
+    return tuple(rows), tuple(notes)
+
+
+def _checked(
+    inputs: Inputs, fitted: Predictors, tested: Quality, farthest: float
+) -> tuple[Check, ...]:
+    """Ask what speaks against the fit, of all ranks where all sets have as many."""
+    standard = inputs.standard
+    if standard is None:
+        return ()
+    if len({times.m for times in inputs.sets}) == 1:
+        standard = standardise(join(inputs.sets))
+    try:
+        slow = slow_ranks(standard, np.array([farthest]))
+    except FitError:  # ranks that never differ have no slowest; `ranks` does without
+        slow = None
+    return check(
+        standard,
+        fitted,
+        memory(standard),
+        n=farthest,
+        shape_interval=(tested.shape_lo, tested.shape_hi),
+        slow=slow,
+    )
+
+
+def _resampled_maxima(z: F64, fitted: Predictors, n: F64, asked: Options) -> Bootstrap:
+    """Draw single maxima anew: their order in a file need not be that of time."""
+    random = np.random.default_rng(asked.seed)
+    again: list[Predictors | None] = []
+    for _ in range(asked.resamples):
+        drawn = z[random.integers(0, z.size, z.size)]
+        try:
+            again.append(fit_maxima(drawn, m=fitted.m, b_us=fitted.b_us, start=fitted.gev))
+        except FitError:  # few values over and over again; `interval` counts them
+            again.append(None)
+    return Bootstrap(
+        n=n,
+        tau_us={method: fitted.tau_us(method, n) for method in fitted.methods},
+        resampled_us={
+            method: np.array([predicted_us(one, method, n) for one in again])
+            for method in fitted.methods
+        },
+        gumbel_us=np.empty((0, 2)),
+        shape=np.array([p.gev.shape if p and p.gev else np.nan for p in again]),
+        memory=Memory(np.empty(0), float("nan"), 1, float(z.size)),
+    )

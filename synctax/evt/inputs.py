@@ -1,0 +1,257 @@
+"""What a fit is made from: sets of block times, brought to one number of ranks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from synctax.errors import FitError, SynctaxError
+from synctax.evt.cut import cut, join, select
+from synctax.evt.model import BlockTimes, Coverage
+from synctax.evt.standard import Standard, standardise
+from synctax.evt.tax import Origin
+from synctax.evt.texts import percent
+from synctax.notes import Note
+
+LEAST_RANKS = 2
+"""Nobody waits alone."""
+
+
+class Found(Protocol):
+    """Block times with what is known of them; `attribution.blocks.FoundBlocks` is one."""
+
+    @property
+    def times(self) -> BlockTimes | None:
+        """The times; None where no collective enters."""
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """What part of the tax they stand for; None where that is not known."""
+
+    @property
+    def group(self) -> str:
+        """Role of the group, or empty."""
+
+    @property
+    def payload_bytes(self) -> int | None:
+        """Largest payload of its collectives."""
+
+    @property
+    def notes(self) -> Sequence[Note]:
+        """What was left out or inferred on the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Block times that come alone, without traces.
+
+    Parameters
+    ----------
+    times : BlockTimes or None
+    coverage : Coverage, optional
+    group : str
+    payload_bytes : int, optional
+    notes : sequence of Note
+    """
+
+    times: BlockTimes | None
+    coverage: Coverage | None = None
+    group: str = ""
+    payload_bytes: int | None = None
+    notes: Sequence[Note] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What was fitted, and where it is from.
+
+    Parameters
+    ----------
+    sets : tuple of BlockTimes
+        Over all ranks that were observed, without blocks that are too rare; of each set.
+    standard : Standard or None
+        The same, cut to `m` ranks and pooled; None where there are maxima only.
+    m : int
+        Ranks of the fit.
+    group : str
+        Roles of the groups, or empty.
+    payload_bytes : int or None
+    coverage : Coverage or None
+        Summed over the sets; None where one does not tell.
+    source : Origin
+    notes : tuple of Note
+    """
+
+    sets: tuple[BlockTimes, ...]
+    standard: Standard | None
+    m: int
+    group: str = ""
+    payload_bytes: int | None = None
+    coverage: Coverage | None = None
+    source: Origin = field(default_factory=Origin)
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def largest(self) -> int:
+        """Ranks of the largest group that was observed."""
+        return max((one.m for one in self.sets), default=self.m)
+
+
+def gather(
+    found: Sequence[Found],
+    *,
+    fit_ranks: int | None = None,
+    seed: int = 0,
+    source: Origin | None = None,
+) -> Inputs:
+    """Pool sets of block times: blocks that are frequent enough, cut to as many ranks.
+
+    Parameters
+    ----------
+    found : sequence of Found
+        At least one.
+    fit_ranks : int, optional
+        Ranks to cut groups to; those of the smallest if absent.
+    seed : int
+        Of the cuts.
+    source : Origin, optional
+
+    Returns
+    -------
+    Inputs
+
+    Raises
+    ------
+    FitError
+        If no block of any set has enough instances, or all its times are equal.
+    SynctaxError
+        If groups are smaller than `fit_ranks`, or of one rank.
+    ValueError
+        If nothing is given.
+    """
+    if not found:
+        raise ValueError("no block times to fit")
+    coverage = pooled([one.coverage for one in found])
+    told = [note for one in found for note in one.notes]
+    kept, reasons = [], []
+    for one in found:
+        if one.times is None:
+            reasons.append("no collective ends a block whose time is known on all ranks")
+            continue
+        try:
+            standard = standardise(one.times)
+        except FitError as error:  # raised below unless another set has what it takes
+            reasons.append(str(error))
+            continue
+        told += standard.notes
+        kept.append(standard.times)
+    if not kept:
+        raise FitError(refusal(reasons[0], coverage))
+    if reasons:
+        told.append(Note("set_without_blocks", len(reasons), reasons[0]))
+    m = _size(kept, fit_ranks)
+    parts = []
+    for times in kept:
+        part, notes = cut(times, m, seed=seed)
+        parts.append(part)
+        told += notes
+    standard = standardise(join(parts))
+    return Inputs(
+        sets=_only(kept, standard),
+        standard=standard,
+        m=m,
+        group=", ".join(dict.fromkeys(role for one in found for role in _roles(one))),
+        payload_bytes=max((p for one in found if (p := one.payload_bytes)), default=None),
+        coverage=coverage,
+        source=source or Origin("block_times"),
+        notes=(*told, *standard.notes),
+    )
+
+
+def _roles(one: Found) -> list[str]:
+    """Name the role of a set; a CSV file names it by block."""
+    blocks = () if one.times is None else one.times.blocks
+    named = [one.group] if one.group else [block.group for block in blocks]
+    return [role for role in named if role]
+
+
+def _only(sets: Sequence[BlockTimes], standard: Standard) -> tuple[BlockTimes, ...]:
+    """Keep the blocks that stay after groups were cut: others differ on no rank left."""
+    first = np.cumsum([0, *(len(times.blocks) for times in sets)])
+    stays = np.zeros(first[-1], np.bool_)
+    stays[standard.kept] = True
+    found = []
+    for times, begin in zip(sets, first[:-1], strict=True):
+        own = stays[begin : begin + len(times.blocks)]
+        rows = select(times, own[times.block])
+        blocks = tuple(b for b, stay in zip(times.blocks, own, strict=True) if stay)
+        number = np.cumsum(own) - 1
+        found.append(replace(rows, blocks=blocks, block=number[rows.block]))
+    return tuple(times for times in found if len(times))
+
+
+def _size(sets: Sequence[BlockTimes], fit_ranks: int | None) -> int:
+    smallest = min(times.m for times in sets)
+    if smallest < LEAST_RANKS:
+        raise SynctaxError(
+            "the block times are of single ranks, where nobody waits; give those of all "
+            "ranks of each group"
+        )
+    if fit_ranks is not None and fit_ranks > smallest:
+        raise SynctaxError(
+            f"cannot cut groups of {smallest} ranks to {fit_ranks} (--fit-ranks); give "
+            f"{smallest} or fewer"
+        )
+    return fit_ranks or smallest
+
+
+def pooled(coverages: Sequence[Coverage | None]) -> Coverage | None:
+    """Sum up what several sets cover; None where one of them does not tell.
+
+    Parameters
+    ----------
+    coverages : sequence of Coverage or None
+
+    Examples
+    --------
+    >>> one = Coverage(10, 4, 200.0, 50.0)
+    >>> pooled([one, one]).entered, pooled([one, None])
+    (8, None)
+    """
+    known = [one for one in coverages if one is not None]
+    if len(known) < len(coverages) or not known:
+        return None
+    if len(known) == 1:
+        return known[0]
+    return Coverage(
+        collectives=sum(one.collectives for one in known),
+        entered=sum(one.entered for one in known),
+        tax_us=sum(one.tax_us for one in known),
+        entered_tax_us=sum(one.entered_tax_us for one in known),
+        left_out=tuple(note for one in known for note in one.left_out),
+    )
+
+
+def refusal(reason: str, coverage: Coverage | None) -> str:
+    """Say why there is no fit, and of what there would have been one.
+
+    Parameters
+    ----------
+    reason : str
+    coverage : Coverage or None
+
+    Examples
+    --------
+    >>> refusal("too few", Coverage(83, 32, 1000.0, 3.0, (Note("through_cpu", 51, "CPU"),)))
+    'a fit would stand for 0.3 % of the tax (32 of 83 collectives) and cannot be made: too few; the rest: 51 × CPU'
+    """  # noqa: E501
+    if coverage is None:
+        return reason
+    rest = "; ".join(f"{note.count:,} × {note.detail}" for note in coverage.left_out)
+    share = percent(coverage.tax_share)
+    return (
+        f"a fit would stand for {share} of the tax ({coverage.entered:,} of "
+        f"{coverage.collectives:,} collectives) and cannot be made: {reason}"
+        + (f"; the rest: {rest}" if rest else "")
+    )

@@ -1,0 +1,302 @@
+"""What `fit_evt` returns: the fit, what checks say of it, and its tables."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synctax.arrays import F64
+from synctax.evt.bootstrap import Bootstrap
+from synctax.evt.doubts import Check
+from synctax.evt.holdout import HoldOut
+from synctax.evt.inputs import Inputs
+from synctax.evt.measured import measured_us
+from synctax.evt.predict import Predictors
+from synctax.evt.segments import Segment
+from synctax.evt.tax import Method
+from synctax.notes import Note
+from synctax.schema import (
+    FIT_EVT,
+    FIT_EVT_BLOCKS,
+    FIT_EVT_CHECKS,
+    FIT_EVT_HOLDOUT,
+    FIT_EVT_INSTANCES,
+    FIT_EVT_SEGMENTS,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synctax.evt.tax import TaxModel
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to fit.
+
+    Parameters
+    ----------
+    fit_ranks : int, optional
+        Ranks to cut groups to; those of the smallest group if absent.
+    n : tuple of int, optional
+        Ranks to predict for; from the ranks of the fit by doubling to 4,096, with 72, 512
+        and the groups' own size, if absent.
+    level : float
+        Of intervals.
+    resamples : int
+        Draws of instances for the intervals of predictions.
+    seed : int
+        Of cuts and draws.
+    """
+
+    fit_ranks: int | None = None
+    n: tuple[int, ...] | None = None
+    level: float = 0.95
+    resamples: int = 400
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How well the laws of maxima fit.
+
+    Parameters
+    ----------
+    lr, lr_p : float
+        Likelihood-ratio statistic of ξ = 0, and its p; NaN without a GEV.
+    shape_lo, shape_hi : float
+        Profile-likelihood interval of ξ; NaN where there is none.
+    gof : mapping
+        Distances and their p, by name.
+    profile : tuple of mapping
+        Profile-likelihood intervals of τ, one a number of ranks.
+    """
+
+    lr: float
+    lr_p: float
+    shape_lo: float
+    shape_hi: float
+    gof: dict[str, float | None]
+    profile: tuple[dict[str, float | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EvtFit:
+    """How the wait grows with the ranks, and how far that can be trusted.
+
+    Parameters
+    ----------
+    options : Options
+    inputs : Inputs
+        What was fitted.
+    z : (i,) float64
+        Standardised block maxima.
+    a_us, b_us : float
+        Mean and spread of the blocks.
+    fitted : Predictors
+        The laws.
+    quality : Quality
+    resampled : Bootstrap
+        Predictions over many n, with those of resamples.
+    n : (k,) float64
+        Ranks of the rows.
+    segments : tuple of Segment
+        Prediction beside measurement; empty of maxima.
+    held_out : tuple of HoldOut
+    found : tuple of Check
+        What the checks of the fit found.
+    notes : tuple of Note
+        What was left out or inferred, from reading on.
+    """
+
+    options: Options
+    inputs: Inputs
+    z: F64
+    a_us: float
+    b_us: float
+    fitted: Predictors
+    quality: Quality
+    resampled: Bootstrap
+    n: F64
+    segments: tuple[Segment, ...] = ()
+    held_out: tuple[HoldOut, ...] = ()
+    found: tuple[Check, ...] = ()
+    notes: tuple[Note, ...] = field(default=())
+
+    @property
+    def m(self) -> int:
+        """Ranks of the groups whose maxima were fitted."""
+        return self.inputs.m
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Predict: one row per number of ranks.
+
+        Returns
+        -------
+        DataFrame
+            `schema.FIT_EVT`.
+        """
+        gumbel, gev = self.predicted("gumbel"), self.predicted("gev")
+        deviations = self.predicted("deviations")
+        columns = {
+            "n": self.n.astype(np.int64),
+            "tau_us": gumbel[0],
+            "tau_lo_us": gumbel[1],
+            "tau_hi_us": gumbel[2],
+            "tau_gev_us": gev[0],
+            "tau_gev_lo_us": gev[1],
+            "tau_gev_hi_us": gev[2],
+            "measured_us": np.array([self._measured_us(int(n)) for n in self.n]),
+            "tau_lmoments_us": self.predicted("lmoments")[0],
+            "tau_deviations_us": deviations[0],
+            "tau_deviations_lo_us": deviations[1],
+            "tau_deviations_hi_us": deviations[2],
+            "tax_mean_us": np.array([self._tax_mean_us(int(n)) for n in self.n]),
+            "reach": self.n / self.inputs.largest,
+        }
+        return FIT_EVT.to_frame(columns)
+
+    def predicted(self, method: Method) -> tuple[F64, F64, F64]:
+        """Give τ and its interval at `n`, in µs; NaN where the method has no fit.
+
+        Parameters
+        ----------
+        method : {"gumbel", "gev", "lmoments", "deviations"}
+
+        Returns
+        -------
+        tau, lo, hi : (k,) float64
+        """
+        if method not in self.resampled.tau_us:
+            none = np.full(self.n.shape, np.nan)
+            return none, none, none
+        at = np.searchsorted(self.resampled.n, self.n)
+        lo, hi = self.resampled.interval_us(method, level=self.options.level)
+        return self.resampled.tau_us[method][at], lo[at], hi[at]
+
+    def per_block(self) -> "pd.DataFrame":
+        """Tell what was fitted: one row per compute block.
+
+        Returns
+        -------
+        DataFrame
+            `schema.FIT_EVT_BLOCKS`; empty of maxima.
+        """
+        from synctax.evt.rows import block_rows
+
+        return FIT_EVT_BLOCKS.to_frame(_columns(FIT_EVT_BLOCKS.names, block_rows(self)))
+
+    def per_segment(self) -> "pd.DataFrame":
+        """Compare prediction and measurement: one row per kind of block.
+
+        Returns
+        -------
+        DataFrame
+            `schema.FIT_EVT_SEGMENTS`; empty of maxima.
+        """
+        names = FIT_EVT_SEGMENTS.names
+        rows = [{name: _known(getattr(s, name)) for name in names} for s in self.segments]
+        return FIT_EVT_SEGMENTS.to_frame(_columns(names, rows))
+
+    def holdout(self) -> "pd.DataFrame":
+        """Tell how far predictors miss what was not fitted.
+
+        Returns
+        -------
+        DataFrame
+            `schema.FIT_EVT_HOLDOUT`.
+        """
+        names = FIT_EVT_HOLDOUT.names
+        rows = [{name: getattr(one, name) for name in names} for one in self.held_out]
+        return FIT_EVT_HOLDOUT.to_frame(_columns(names, rows))
+
+    def checks(self) -> "pd.DataFrame":
+        """Tell what the fit assumes, and how far the data are from it.
+
+        Returns
+        -------
+        DataFrame
+            `schema.FIT_EVT_CHECKS`.
+        """
+        rows = [
+            {
+                "check": one.name,
+                "effect": one.effect,
+                "threshold": one.threshold,
+                "p": one.p,
+                "fired": one.fired,
+                "message": one.message,
+            }
+            for one in self.found
+        ]
+        return FIT_EVT_CHECKS.to_frame(_columns(FIT_EVT_CHECKS.names, rows))
+
+    def per_instance(self) -> "pd.DataFrame":
+        """List every block time that was fitted, before groups were cut.
+
+        Returns
+        -------
+        DataFrame
+            `schema.FIT_EVT_INSTANCES`; empty of maxima.
+        """
+        from synctax.evt.rows import instance_columns
+
+        return FIT_EVT_INSTANCES.to_frame(instance_columns(self))
+
+    def points(self, kind: str) -> "pd.DataFrame":
+        """List what a diagnostic plot shows.
+
+        Parameters
+        ----------
+        kind : {"pdf", "qq", "return-level"}
+
+        Returns
+        -------
+        DataFrame
+            Of the table `rows.POINTS[kind]`.
+        """
+        from synctax.evt.rows import POINTS, point_columns
+
+        return POINTS[kind].to_frame(point_columns(self, kind))
+
+    def tax_model(self) -> "TaxModel":
+        """Make the tax model: what to keep, hand on and ask.
+
+        Returns
+        -------
+        TaxModel
+        """
+        from synctax.evt.to_tax import tax_model
+
+        return tax_model(self)
+
+    def verdict(self) -> tuple[str, ...]:
+        """Say in a few sentences what was found; without a full stop.
+
+        Returns
+        -------
+        tuple of str
+        """
+        from synctax.evt.verdict import sentences
+
+        return sentences(self)
+
+    def _measured_us(self, n: int) -> float:
+        """Mean wait by block times among n ranks, over all sets with so many."""
+        sets = [one for one in self.inputs.sets if one.m >= n]
+        if not sets:
+            return float("nan")
+        values = [float(measured_us(one)[n - 1]) for one in sets]
+        return float(np.average(values, weights=[len(one) for one in sets]))
+
+    def _tax_mean_us(self, n: int) -> float:
+        sets = [one.measured_us for one in self.inputs.sets if one.m == n]
+        return float(np.concatenate(sets).mean()) if sets else float("nan")
+
+
+def _columns(names: tuple[str, ...], rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in names}
+
+
+def _known(value: Any) -> Any:
+    return None if value == "" else value

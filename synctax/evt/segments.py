@@ -1,0 +1,253 @@
+"""Prediction beside measurement on the paths that were fitted, by kind of block.
+
+The paper's figure 11: of each kind of block, the mean wait that the pooled law predicts
+against the mean wait that was measured.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from synctax.arrays import F64, I64, Bool
+from synctax.errors import FitError
+from synctax.evt.bootstrap import interval
+from synctax.evt.gumbel import fit_gumbel
+from synctax.evt.model import Block, BlockTimes
+from synctax.evt.resample import Resampler, draw, memory, resampler
+from synctax.evt.standard import Standard
+
+OVERALL = "all"
+"""Name of the segment of everything."""
+
+RESAMPLES = 400
+"""How often instances are drawn anew for an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Blocks that share group, GPU model, type and phase, over as many ranks.
+
+    Parameters
+    ----------
+    group, gpu, dtype, phase : str
+        "" where the trace does not say; `group` is "all" for everything together.
+    n : int or None
+        Ranks of its groups; None where they differ.
+    blocks, instances : int
+    a_us, b_us : float
+        Means over its instances.
+    tau_us : float
+        Mean wait that the Gumbel law, pooled over all segments, predicts for n ranks.
+    tax_mean_us : float
+        Mean wait measured at its collectives; NaN unknown.
+    measured_us : float
+        Mean wait by its block times alone: mean of max - mean.
+    ratio, ratio_lo, ratio_hi : float
+        `tau_us` over `tax_mean_us`, and its interval by resampling instances.
+    blocks_ratio, blocks_ratio_lo, blocks_ratio_hi : float
+        `tau_us` over `measured_us`.
+    max_us_median, max_us_p99 : float
+        Of its block maxima, over the ranks of the fit.
+    z_p99 : float
+        Of the same, standardised: how heavy the tail is.
+    """
+
+    group: str
+    gpu: str
+    dtype: str
+    phase: str
+    n: int | None
+    blocks: int
+    instances: int
+    a_us: float
+    b_us: float
+    tau_us: float
+    tax_mean_us: float
+    measured_us: float
+    ratio: float
+    ratio_lo: float
+    ratio_hi: float
+    blocks_ratio: float
+    blocks_ratio_lo: float
+    blocks_ratio_hi: float
+    max_us_median: float
+    max_us_p99: float
+    z_p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """What was measured of each instance, in the order of the fit.
+
+    Parameters
+    ----------
+    n : (u,) int64
+        Ranks of its group, before it was cut.
+    wait_us : (u,) float64
+        Mean wait by block times: largest less mean.
+    tax_mean_us : (u,) float64
+        Mean wait measured at its collective; NaN unknown.
+    """
+
+    n: I64
+    wait_us: F64
+    tax_mean_us: F64
+
+    @classmethod
+    def of(cls, sets: "tuple[BlockTimes, ...]") -> "Instances":
+        """Measure the instances of some sets, one after the other."""
+        return cls(
+            np.concatenate([np.full(len(one), one.m, np.int64) for one in sets]),
+            np.concatenate([one.us.max(axis=1) - one.us.mean(axis=1) for one in sets]),
+            np.concatenate([one.measured_us for one in sets]),
+        )
+
+
+def segments(
+    standard: Standard,
+    seen: Instances,
+    *,
+    level: float,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[Segment, ...]:
+    """Compare prediction and measurement, overall and for each kind of block.
+
+    One law of z is fitted to all; a segment's prediction is that law on its own spread b.
+    Each resample draws whole instances, fits the law anew, and measures on what was drawn.
+
+    Parameters
+    ----------
+    standard : Standard
+        Standardised block times.
+    seen : Instances
+        The u instances of these, before they were cut.
+    level : float
+        Of the intervals.
+    resamples : int
+    seed : int
+
+    Returns
+    -------
+    tuple of Segment
+        First that of everything.
+
+    Raises
+    ------
+    FitError
+        If the maxima carry no Gumbel fit.
+
+    References
+    ----------
+    Synchronization-tax paper, section 5.3 and figures 10 and 11.
+    """
+    prepared = resampler(standard)
+    keys = [_key(block) for block in standard.times.blocks]
+    members = _members(keys, prepared, seen)
+    everyone = np.arange(len(prepared.units))
+    point = _compare(prepared, seen, members, everyone)
+    length = memory(standard).block_length
+    random = np.random.default_rng(seed)
+    drawn = []
+    for _ in range(resamples):
+        try:
+            again = draw(prepared.units, length, random)
+            drawn.append(_compare(prepared, seen, members, again))
+        except FitError:  # few values over and over: as unknown as in `bootstrap`
+            drawn.append(np.full(point.shape, np.nan))
+    made = np.array(drawn)
+    ratio, blocks_ratio = point[0] / point[1], point[0] / point[2]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lo, hi = interval(ratio, made[:, 0] / made[:, 1], level=level)
+        blocks_lo, blocks_hi = interval(blocks_ratio, made[:, 0] / made[:, 2], level=level)
+    numbers = np.array([*point, ratio, lo, hi, blocks_ratio, blocks_lo, blocks_hi])
+    return tuple(
+        _segment(key, inside, (standard, prepared, seen), numbers[:, at].tolist())
+        for at, (key, inside) in enumerate(members)
+    )
+
+
+def _segment(
+    key: "_Key",
+    inside: Bool,
+    of: tuple[Standard, Resampler, Instances],
+    numbers: list[float],
+) -> Segment:
+    """Put together what is known of the instances of one segment."""
+    standard, prepared, seen = of
+    block = prepared.units.block[inside]
+    rows = prepared.units.rows_of(np.flatnonzero(inside))
+    median_us, p99_us = np.quantile(standard.times.us[rows].max(axis=1), [0.5, 0.99])
+    ranks = np.unique(seen.n[inside])
+    tau, tax_mean, measured, ratio, lo, hi, blocks_ratio, blocks_lo, blocks_hi = numbers
+    return Segment(
+        *key,
+        n=int(ranks[0]) if ranks.size == 1 else None,
+        blocks=int(np.unique(block).size),
+        instances=int(inside.sum()),
+        a_us=float(standard.a_us[block].mean()),
+        b_us=float(standard.b_us[block].mean()),
+        tau_us=tau,
+        tax_mean_us=tax_mean,
+        measured_us=measured,
+        ratio=ratio,
+        ratio_lo=lo,
+        ratio_hi=hi,
+        blocks_ratio=blocks_ratio,
+        blocks_ratio_lo=blocks_lo,
+        blocks_ratio_hi=blocks_hi,
+        max_us_median=float(median_us),
+        max_us_p99=float(p99_us),
+        z_p99=float(np.quantile(standard.z[rows], 0.99)),
+    )
+
+
+_Key = tuple[str, str, str, str]
+
+
+def _key(block: Block) -> _Key:
+    return block.group, block.gpu, block.dtype, block.phase
+
+
+def _members(
+    keys: list[_Key], prepared: Resampler, seen: Instances
+) -> list[tuple[_Key, Bool]]:
+    """Which instances each segment holds; everything first, the others in order met."""
+    code: dict[tuple[_Key, int], int] = {}
+    pairs = zip(prepared.units.block.tolist(), seen.n.tolist(), strict=True)
+    of = np.array([code.setdefault((keys[b], n), len(code)) for b, n in pairs])
+    everything = ((OVERALL, "", "", ""), np.ones(of.size, np.bool_))
+    return [everything, *((key, of == at) for at, (key, _) in enumerate(code))]
+
+
+def _compare(
+    prepared: Resampler, seen: Instances, members: list[tuple[_Key, Bool]], drawn: I64
+) -> F64:
+    """Predicted, measured and by-blocks mean wait of each segment, (3, s)."""
+    z, b_us = _standardised(prepared, drawn)
+    fit = fit_gumbel(z)
+    predicted_us = b_us[prepared.units.block[drawn]] * fit.mean_z(
+        seen.n[drawn] / prepared.m
+    )
+    columns = (predicted_us, seen.tax_mean_us[drawn], seen.wait_us[drawn])
+    return np.array(
+        [[_mean(column[inside[drawn]]) for _, inside in members] for column in columns]
+    )
+
+
+def _mean(values: F64) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+def _standardised(prepared: Resampler, drawn: I64) -> tuple[F64, F64]:
+    """Maxima and spreads of what was drawn: `Resampler.sample`, with b of each block."""
+    rows = prepared.units.rows_of(drawn)
+    block = prepared.block[rows]
+    count = int(prepared.block.max()) + 1
+    values = np.maximum(np.bincount(block, minlength=count) * prepared.m, 2)
+    mean = np.bincount(block, prepared.total[rows], count) / values
+    squares = np.bincount(block, prepared.squares[rows], count)
+    b_us = np.sqrt((squares - values * mean * mean).clip(min=0) / (values - 1))
+    spread = b_us[block] > 0
+    z = (prepared.maximum[rows] - mean[block])[spread] / b_us[block][spread]
+    return z, b_us

@@ -1,0 +1,372 @@
+"""How the wait grows, for people to read: sentences, predictions, doubts, plots."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synctax.report import tables
+from synctax.report.tables import Field, Sentence, number, percent, time_us
+from synctax.report.text_plots import Layer, can_show_blocks, plot
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from synctax.evt.results import EvtFit
+    from synctax.report.output import Result
+
+GO_ON = 4
+"""Blanks before the second line of a sentence."""
+
+NAME_WIDTH = 44
+NAME_LEAST = 16
+"""On a narrow terminal."""
+
+MESSAGE_LEAST = 40
+
+KINDS = ("qq", "pdf", "return-level")
+"""Plots, in the order in which they are shown; the first without `-v`."""
+
+
+def parts(fit: "EvtFit", result: "Result", *, every: bool) -> "list[RenderableType]":
+    """Lay out the verdict, the predictions, how predictors miss, doubts and a plot.
+
+    Parameters
+    ----------
+    fit : EvtFit
+    result : Result
+        Of `schema.FIT_EVT`.
+    every : bool
+        Whether to draw all plots.
+    """
+    from synctax.evt.verdict import headline
+
+    shown: list[RenderableType] = [Sentence(headline(fit), GO_ON)]
+    shown += [Sentence(text, GO_ON) for text in fit.verdict()]
+    shown += ["", growth(result), *_beside(fit)]
+    if fit.held_out:
+        shown += ["", "errors of predictors on held-out data (interval):", errors(fit)]
+    shown += ["", *_doubts(fit)]
+    for kind in KINDS if every else KINDS[:1]:
+        shown += ["", *drawn(fit, kind)]
+    return shown
+
+
+def growth(result: "Result") -> "RenderableType":
+    """Lay out the predictions by number of ranks.
+
+    Parameters
+    ----------
+    result : Result
+        Of `schema.FIT_EVT`.
+    """
+    rows = _rows(result)
+    fields = [
+        _field(rows, "n", "ranks"),
+        _field(rows, "tau_us", "Gumbel", time_us),
+        _between(rows, "tau", rank=1),
+        _field(rows, "tau_gev_us", "GEV", time_us),
+        _between(rows, "tau_gev", rank=3),
+        _field(rows, "tau_lmoments_us", "L-moments", time_us, rank=5),
+        _field(rows, "tau_deviations_us", "deviations", time_us, rank=2),
+        _between(rows, "tau_deviations", rank=4),
+        _field(rows, "measured_us", "measured", time_us),
+    ]
+    return tables.table(_filled(fields))
+
+
+def errors(fit: "EvtFit") -> "RenderableType":
+    """Lay out how far each predictor misses what was held out: a line a trial."""
+    from synctax.evt.tax import METHODS
+    from synctax.evt.texts import signed
+    from synctax.evt.verdict import NAMES
+
+    trials = list(dict.fromkeys((one.kind, one.n_fit, one.n) for one in fit.held_out))
+    cells: dict[str, list[str]] = {method: [] for method in METHODS}
+    what, measured = [], []
+    for trial in trials:
+        kind, n_fit, n = trial
+        rows = {
+            one.method: one for one in fit.held_out if (one.kind, one.n_fit, one.n) == trial
+        }
+        first = next(iter(rows.values()))
+        what.append(
+            f"{n} ranks from groups of {n_fit}"
+            if kind == "ranks"
+            else f"second half of the time, {n} ranks"
+        )
+        measured.append(time_us(first.measured_us))
+        for method in METHODS:
+            one = rows.get(method)
+            cells[method].append(
+                tables.ABSENT
+                if one is None
+                else f"{signed(one.error)} ({_span(one.error_lo, one.error_hi, signed)})"
+            )
+    return tables.table(
+        [
+            Field("predicted", what, right=False),
+            Field("measured", measured),
+            *(
+                Field(NAMES[method], cells[method], rank=rank)
+                for rank, method in enumerate(METHODS)
+            ),
+        ]
+    )
+
+
+def table(fit: "EvtFit", result: "Result") -> "list[RenderableType]":
+    """Lay out one of the other tables below what the fit is of.
+
+    Parameters
+    ----------
+    fit : EvtFit
+    result : Result
+        Of one of the tables of `fit-evt`.
+    """
+    from synctax import schema
+    from synctax.evt.verdict import headline
+
+    rows = _rows(result)
+    if not rows:
+        return tables.plain(result)
+    layout: dict[Any, Callable[[Sequence[dict[str, Any]]], RenderableType]] = {
+        schema.FIT_EVT_BLOCKS: _blocks,
+        schema.FIT_EVT_SEGMENTS: _segments,
+        schema.FIT_EVT_CHECKS: _checks,
+    }
+    head: list[RenderableType] = [Sentence(headline(fit), GO_ON), ""]
+    if result.table == schema.FIT_EVT_HOLDOUT:
+        return [*head, errors(fit)]
+    if result.table not in layout:
+        return tables.plain(result)
+    return [*head, layout[result.table](rows)]
+
+
+def points(fit: "EvtFit", result: "Result", kind: str) -> "list[RenderableType]":
+    """Lay out what a diagnostic plot shows: the plot, and its points.
+
+    Parameters
+    ----------
+    fit : EvtFit
+    result : Result
+    kind : {"pdf", "qq", "return-level"}
+    """
+    return [*drawn(fit, kind), "", *tables.plain(result)]
+
+
+def drawn(fit: "EvtFit", kind: str) -> list[str]:
+    """Draw one of the diagnostic plots with characters.
+
+    Parameters
+    ----------
+    fit : EvtFit
+    kind : {"pdf", "qq", "return-level"}
+    """
+    frame = fit.points(kind)
+    return _DRAW[kind](frame) if len(frame) else []
+
+
+def _draw_pdf(frame: Any) -> list[str]:
+    blocks = can_show_blocks()
+    z = frame["z"].to_numpy()
+    bars = frame["density"].to_numpy()
+    law = frame["gumbel_density"].to_numpy()
+    marks = ("█", "o") if blocks else ("#", "o")
+    top = float(np.nanmax([bars.max(), law.max()]))
+    drawing = plot(
+        [Layer(z, bars, marks[0], filled=True), Layer(z, law, marks[1])],
+        labels=(f"z = {z.min():.1f}", f"{z.max():.1f}", "0", f"{top:.2f}"),
+        blocks=blocks,
+    )
+    return [f"density of the maxima z ({marks[0]}) and of the Gumbel law (o):", *drawing]
+
+
+def _draw_qq(frame: Any) -> list[str]:
+    blocks = can_show_blocks()
+    x, y = frame["gumbel_z"].to_numpy(), frame["z"].to_numpy()
+    low, high = float(min(x.min(), y.min())), float(max(x.max(), y.max()))
+    line = np.linspace(float(x.min()), float(x.max()), 48)
+    dot = "·" if blocks else "."
+    drawing = plot(
+        [Layer(line, line, dot), Layer(x, y, "o")],
+        labels=(f"law: z = {x.min():.1f}", f"{x.max():.1f}", f"{low:.1f}", f"{high:.1f}"),
+        blocks=blocks,
+    )
+    said = f"quantiles of the maxima z (o) against the Gumbel law's ({dot})"
+    return [f"{said}; above it the tail is heavier:", *drawing]
+
+
+def _draw_levels(frame: Any) -> list[str]:
+    blocks = can_show_blocks()
+    x = np.log(frame["period"].to_numpy())
+    seen, law = frame["z"].to_numpy(), frame["gumbel_z"].to_numpy()
+    gev = frame["gev_z"].to_numpy()
+    dot = "·" if blocks else "."
+    every = np.concatenate([seen, law, gev])
+    low, high = float(np.nanmin(every)), float(np.nanmax(every))
+    periods = frame["period"].to_numpy()
+    drawing = plot(
+        [Layer(x, law, dot), Layer(x, gev, "+"), Layer(x, seen, "o")],
+        labels=(
+            f"once in {periods.min():.1f}",
+            f"{periods.max():,.0f} instances",
+            f"{low:.1f}",
+            f"{high:.1f}",
+        ),
+        blocks=blocks,
+    )
+    return [f"z that is exceeded: seen (o), Gumbel ({dot}), GEV (+):", *drawing]
+
+
+_DRAW: dict[str, Callable[[Any], list[str]]] = {
+    "pdf": _draw_pdf,
+    "qq": _draw_qq,
+    "return-level": _draw_levels,
+}
+
+
+def _beside(fit: "EvtFit") -> "list[RenderableType]":
+    """One line: what is predicted and measured on the paths that were fitted."""
+    if not fit.segments:
+        return []
+    one = fit.segments[0]
+    if not np.isfinite(one.tax_mean_us):
+        return []
+    said = (
+        f"on these paths: predicted {time_us(one.tau_us)}, measured at the collectives "
+        f"{time_us(one.tax_mean_us)}: {number(one.ratio)} times "
+        f"({_span(one.ratio_lo, one.ratio_hi, number)})"
+    )
+    more = " (by kind of block: --segments)" if len(fit.segments) > 2 else ""
+    return ["", Sentence(f"{said}{more}", GO_ON)]
+
+
+def _doubts(fit: "EvtFit") -> "list[RenderableType]":
+    fired = [one for one in fit.found if one.fired]
+    if not fired:
+        return ["no check speaks against the fit (all: --checks)"]
+    return [Sentence(f"! {one.message}", GO_ON) for one in fired]
+
+
+def _blocks(rows: Sequence[dict[str, Any]]) -> "RenderableType":
+    fields = [
+        _field(rows, "block", "block", str),
+        _field(rows, "source", "source", str, rank=8),
+        _field(rows, "group", "group", str, rank=5),
+        _field(rows, "phase", "phase", str, rank=3),
+        _field(rows, "dtype", "type", str, rank=4),
+        _field(rows, "gpu", "GPU", str, rank=7),
+        _field(rows, "kernels", "kernels", rank=6),
+        _field(rows, "gemm", "GEMM", _short, rank=2),
+        _field(rows, "instances", "n"),
+        _field(rows, "n", "ranks", rank=6),
+        _field(rows, "a_us", "a", time_us),
+        _field(rows, "b_us", "b", time_us),
+        _field(rows, "r", "b/a", percent, rank=1),
+        _field(rows, "z_max", "largest z", rank=3),
+        _field(rows, "tau_us", "predicted", time_us),
+        _field(rows, "measured_us", "measured", time_us),
+        _field(rows, "tax_mean_us", "at collectives", time_us, rank=1),
+    ]
+    return tables.table(_filled(fields))
+
+
+def _segments(rows: Sequence[dict[str, Any]]) -> "RenderableType":
+    ratios = [
+        _span(row["ratio_lo"], row["ratio_hi"], number)
+        if not tables.is_absent(row["ratio_lo"])
+        else tables.ABSENT
+        for row in rows
+    ]
+    of_blocks = [
+        _span(row["blocks_ratio_lo"], row["blocks_ratio_hi"], number)
+        if not tables.is_absent(row["blocks_ratio_lo"])
+        else tables.ABSENT
+        for row in rows
+    ]
+    fields = [
+        _field(rows, "group", "group", str),
+        _field(rows, "gpu", "GPU", str, rank=3),
+        _field(rows, "dtype", "type", str, rank=2),
+        _field(rows, "phase", "phase", str, rank=1),
+        _field(rows, "n", "ranks"),
+        _field(rows, "instances", "n", rank=4),
+        _field(rows, "a_us", "a", time_us, rank=5),
+        _field(rows, "b_us", "b", time_us, rank=5),
+        _field(rows, "tau_us", "predicted", time_us),
+        _field(rows, "tax_mean_us", "at collectives", time_us),
+        _field(rows, "ratio", "times"),
+        Field("", ratios, rank=1),
+        _field(rows, "measured_us", "by blocks", time_us, rank=6),
+        _field(rows, "blocks_ratio", "times", rank=6),
+        Field("", of_blocks, rank=6),
+        _field(rows, "z_p99", "z, 99 %", rank=7),
+    ]
+    return tables.table(_filled(fields))
+
+
+def _checks(rows: Sequence[dict[str, Any]]) -> "RenderableType":
+    fields = [
+        _field(rows, "check", "check", lambda name: str(name).replace("_", " ")),
+        _field(rows, "effect", "found"),
+        _field(rows, "threshold", "matters from"),
+        _field(rows, "p", "p", _p, rank=1),
+        Field("", ["!" if row["fired"] else "" for row in rows], right=False),
+        Field(
+            "what it means",
+            [row["message"] or tables.ABSENT for row in rows],
+            right=False,
+            least=MESSAGE_LEAST,
+        ),
+    ]
+    return tables.table(fields)
+
+
+def _filled(fields: Sequence[Field]) -> list[Field]:
+    """Leave out columns that no row has anything in."""
+    return [one for one in fields if any(c not in (tables.ABSENT, "") for c in one.cells)]
+
+
+def _p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else number(p)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 1]}…"
+
+
+def _between(rows: Sequence[dict[str, Any]], name: str, *, rank: int) -> Field:
+    """Make a column of an interval."""
+    cells = [
+        tables.ABSENT
+        if tables.is_absent(row[f"{name}_lo_us"])
+        else _span(row[f"{name}_lo_us"], row[f"{name}_hi_us"], time_us)
+        for row in rows
+    ]
+    return Field("interval", cells, right=False, rank=rank)
+
+
+def _span(low: float, high: float, show: Callable[[float], str]) -> str:
+    if tables.is_absent(low):
+        return "no interval"
+    return f"{show(low)} to {show(high)}"
+
+
+def _rows(result: "Result") -> list[dict[str, Any]]:
+    records = result.frame.astype(object).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in records]
+
+
+def _field(
+    rows: Sequence[dict[str, Any]],
+    name: str,
+    title: str,
+    show: Callable[[Any], str] = number,
+    *,
+    rank: int = 0,
+) -> Field:
+    """Make a printed column of a column of the result."""
+    values = [row[name] for row in rows]
+    cells = [tables.ABSENT if tables.is_absent(v) else show(v) for v in values]
+    return Field(title, cells, right=show not in (str, _short), rank=rank)

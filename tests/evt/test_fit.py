@@ -1,0 +1,382 @@
+"""From block times to a fit: laws, closed forms, refusals."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from pandas.testing import assert_frame_equal
+
+from synctax.errors import FitError, SynctaxError
+from synctax.evt.envelope import envelope
+from synctax.evt.fit import fit_evt, fit_evt_maxima
+from synctax.evt.inputs import Given, pooled
+from synctax.evt.model import Coverage
+from synctax.evt.read_csv import read_block_times
+from synctax.evt.results import Options
+from synctax.evt.tax import Origin
+from synctax.evt.tax_file import from_json, to_json
+from synctax.notes import Note
+from synctax.schema import FIT_EVT
+from tests.evt.simulated import SCALE_US, block_times, gumbel_ranks
+
+QUICK = Options(resamples=4, n=(4, 8, 64))
+"""Few resamples: where only point estimates count."""
+
+
+@pytest.fixture(scope="module")
+def fit():
+    """Ranks by a Gumbel law, 8 a group, fitted on 4."""
+    return fit_evt(gumbel_ranks(), options=Options(fit_ranks=4, resamples=60))
+
+
+@pytest.fixture(scope="module")
+def of_maxima():
+    """Maxima of 4 ranks by a Gumbel law of known parameters."""
+    z = np.random.default_rng(3).gumbel(0.8, 0.65, 400)
+    return fit_evt_maxima(z, n_fit=4, a_us=10_000.0, r=0.02, options=Options(resamples=60))
+
+
+# -------------------------------------------------------------------------- laws
+
+
+@settings(max_examples=5)
+@given(st.floats(1e-3, 1e6))
+def test_the_tax_is_in_the_unit_of_the_times(factor):
+    times = gumbel_ranks(60, 4)
+    one = fit_evt(times, options=QUICK)
+    other = fit_evt(replace(times, us=factor * times.us), options=QUICK)
+    for method in ("gumbel", "lmoments", "deviations"):
+        assert_allclose(
+            other.predicted(method)[0], factor * one.predicted(method)[0], rtol=1e-5
+        )
+
+
+@settings(max_examples=5)
+@given(st.permutations(range(4)))
+def test_names_of_ranks_change_no_law(order):
+    times = gumbel_ranks(60, 4)
+    one, other = (
+        fit_evt(replace(times, us=us), options=QUICK)
+        for us in (times.us, times.us[:, order])
+    )
+    assert_allclose(one.z, other.z, rtol=1e-9)
+    assert_allclose(one.predicted("gumbel")[0], other.predicted("gumbel")[0], rtol=1e-6)
+
+
+@settings(max_examples=5)
+@given(st.floats(0, 1e5))
+def test_a_longer_block_makes_nobody_wait_longer(more_us):
+    times = gumbel_ranks(60, 4)
+    one = fit_evt(times, options=QUICK)
+    other = fit_evt(replace(times, us=times.us + more_us), options=QUICK)
+    assert_allclose(other.predicted("gumbel")[0], one.predicted("gumbel")[0], rtol=1e-6)
+    assert other.a_us == pytest.approx(one.a_us + more_us)
+
+
+def test_the_same_seed_gives_the_same_bytes(fit):
+    again = fit_evt(gumbel_ranks(), options=fit.options)
+    assert to_json(again.tax_model()) == to_json(fit.tax_model())
+    other = fit_evt(gumbel_ranks(), options=replace(fit.options, seed=1))
+    assert to_json(other.tax_model()) != to_json(fit.tax_model())
+
+
+# ------------------------------------------------------------------ what is known
+
+
+def test_what_is_true_lies_in_the_interval(fit):
+    # the mean wait of n ranks by a Gumbel law of scale s is s·ln n
+    true_us = SCALE_US * np.log(fit.n)
+    for method in ("gumbel", "gev", "deviations"):
+        tau, lo, hi = fit.predicted(method)
+        near = fit.n <= (64 if method == "deviations" else 4096)
+        assert ((lo < true_us) & (true_us < hi))[near].all(), method
+        assert ((lo < tau) & (tau < hi)).all()
+
+
+def test_parameters_of_maxima_are_found_again(of_maxima):
+    law, n = of_maxima.fitted.gumbel, of_maxima.n
+    assert abs(law.loc - 0.8) < 3 * law.loc_se
+    assert abs(law.scale - 0.65) < 3 * law.scale_se
+    tau, lo, hi = of_maxima.predicted("gumbel")
+    true_us = 200 * (0.8 + 0.65 * (np.euler_gamma + np.log(n / 4)))
+    assert ((lo < true_us) & (true_us < hi)).all()
+    assert_allclose(tau, 200 * law.mean_z(n / 4))
+
+
+def test_rows_go_from_the_fit_to_4096_by_doubling_with_landmarks(fit):
+    assert fit.n.tolist() == [4, 8, 16, 32, 64, 72, 128, 256, 512, 1024, 2048, 4096]
+    frame = fit.to_frame()
+    assert tuple(frame.columns) == FIT_EVT.names
+    assert frame["n"].tolist() == fit.n.tolist()
+    assert_allclose(frame["reach"], fit.n / 8)
+
+
+def test_the_size_of_the_group_is_among_the_rows():
+    found = fit_evt(gumbel_ranks(60, 6), options=Options(fit_ranks=3, resamples=20))
+    assert found.n.tolist()[:4] == [3, 6, 12, 24]
+    assert {72, 512, 4096} <= set(found.n.tolist())
+    odd = fit_evt(gumbel_ranks(60, 5), options=Options(fit_ranks=2, resamples=20))
+    assert 5 in odd.n.tolist()
+
+
+def test_measured_is_what_subsets_of_ranks_waited(fit):
+    frame = fit.to_frame().set_index("n")
+    us = gumbel_ranks().us
+    assert frame["measured_us"][8] == pytest.approx((us.max(1) - us.mean(1)).mean())
+    assert 0 < frame["measured_us"][4] < frame["measured_us"][8]
+    assert frame["measured_us"][16:].isna().all()
+    assert frame["tax_mean_us"].notna().tolist() == [n == 8 for n in frame.index]
+
+
+def test_sizes_that_are_asked_for_are_answered():
+    found = fit_evt(gumbel_ranks(60, 4), options=replace(QUICK, n=(512, 4, 100)))
+    assert found.to_frame()["n"].tolist() == [4, 100, 512]
+
+
+def test_the_tax_model_says_what_the_fit_says(fit):
+    model = fit.tax_model()
+    for method in ("gumbel", "gev", "lmoments", "deviations"):
+        told, tau = model.tau_us(fit.n, method), fit.predicted(method)
+        assert_allclose(told.tau_us, tau[0], rtol=1e-6)
+        assert_allclose([told.lo_us, told.hi_us], tau[1:], rtol=1e-6)
+    assert model.tau_us(100.0).interval == "bootstrap"
+    assert (model.n_fit, model.blocks, model.maxima, model.group) == (4, 1, 400, "tp")
+    assert model.r == pytest.approx(model.b_us / model.a_us)
+    assert from_json(to_json(model), name="x") == model
+
+
+def test_the_profile_of_the_gumbel_holds_its_prediction(fit):
+    tau, _, _ = fit.predicted("gumbel")
+    for row, value in zip(fit.quality.profile, tau, strict=True):
+        assert row["tau_lo_us"] < value < row["tau_hi_us"]
+    assert fit.quality.shape_lo < fit.fitted.gev.shape < fit.quality.shape_hi
+    assert fit.quality.lr_p > 0.01
+
+
+# ------------------------------------------------------------------------- pooling
+
+
+def test_sets_are_pooled_by_cutting_to_the_smallest():
+    found = fit_evt(gumbel_ranks(60, 8), gumbel_ranks(60, 4, seed=2), options=QUICK)
+    assert found.m == 4
+    assert found.z.size == 60 * 2 + 60
+    frame = found.to_frame().set_index("n")
+    assert frame["tax_mean_us"].notna().tolist() == [True, True, False]
+    assert found.per_block()["n"].tolist() == [8, 4]
+    assert {(one.n_fit, one.n) for one in found.held_out if one.kind == "ranks"} == {
+        (2, 4),
+        (4, 8),
+    }
+    assert set(found.per_instance()["block"]) == {"1: all_reduce 1", "2: all_reduce 1"}
+
+
+def test_a_set_that_carries_nothing_is_left_out_and_counted():
+    found = fit_evt(gumbel_ranks(60, 4), gumbel_ranks(5, 4), Given(None), options=QUICK)
+    assert found.z.size == 60
+    note = next(one for one in found.notes if one.reason == "set_without_blocks")
+    assert note.count == 2
+    assert "needs 10 instances" in note.detail
+
+
+def test_a_block_that_differs_only_on_ranks_that_are_cut_away_is_left_out():
+    us = np.full((15, 3), 100.0)
+    us[0, 2] = 101.0
+    times = gumbel_ranks(60, 3)
+    mixed = block_times(np.concatenate([times.us, us]), blocks=1)
+    mixed = replace(mixed, blocks=(mixed.blocks[0], replace(mixed.blocks[0], name="flat")))
+    mixed = replace(mixed, block=np.repeat([0, 1], [60, 15]))
+    for seed in range(12):
+        found = fit_evt(mixed, options=replace(QUICK, fit_ranks=2, seed=seed, n=(2, 3)))
+        assert len(found.per_block()) == len(found.inputs.standard.times.blocks)
+        if len(found.per_block()) == 1:
+            break
+    assert found.per_block()["block"].tolist() == ["all_reduce 1"]
+    assert found.per_block()["instances"].tolist() == [60]
+
+
+def test_coverage_sums_up_over_sets_that_tell():
+    one = Coverage(10, 4, 200.0, 50.0, (Note("through_cpu", 6, "CPU"),))
+    both = pooled([one, one])
+    assert (both.collectives, both.entered, both.tax_share) == (20, 8, 0.25)
+    assert len(both.left_out) == 2
+    assert pooled([one]) is one
+    assert pooled([one, None]) is pooled([]) is None
+
+
+def test_what_a_set_tells_reaches_the_tax():
+    one = Given(gumbel_ranks(60, 4), Coverage(100, 60, 9e3, 8e3), "tp", 4096)
+    two = Given(gumbel_ranks(60, 4, seed=2), Coverage(100, 60, 9e3, 8e3), "dp", 8192)
+    source = Origin("traces", ("a", "b"))
+    model = fit_evt(one, two, options=QUICK, source=source).tax_model()
+    assert model.group == "tp, dp"
+    assert model.payload_bytes == 8192
+    assert model.coverage.share_of_tax == pytest.approx(8 / 9)
+    assert model.coverage.entered == 120
+    assert model.source == source
+
+
+# ------------------------------------------------------------------------ segments
+
+
+def test_prediction_stands_beside_measurement_by_kind_of_block():
+    slow = gumbel_ranks(100, 4, gpu="A100", dtype="fp32", phase="forward")
+    slow = replace(slow, us=3 * slow.us, measured_us=3 * slow.measured_us)
+    fast = gumbel_ranks(200, 4, seed=2, gpu="H200", dtype="bf16", phase="backward")
+    found = fit_evt(slow, fast, options=replace(QUICK, resamples=60))
+    frame = found.per_segment()
+    assert frame["group"].tolist() == ["all", "tp", "tp"]
+    assert frame["gpu"].tolist() == [None, "A100", "H200"]
+    assert frame["instances"].tolist() == [300, 100, 200]
+    assert frame["n"].tolist() == [4, 4, 4]
+    assert_allclose(frame["ratio"], frame["tau_us"] / frame["tax_mean_us"])
+    assert_allclose(frame["blocks_ratio"], frame["ratio"])
+    assert ((frame["ratio_lo"] < 1) & (frame["ratio_hi"] > 1)).all()
+    assert frame["b_us"][1] == pytest.approx(3 * frame["b_us"][2], rel=0.2)
+    assert (frame["max_us_p99"] > frame["max_us_median"]).all()
+
+
+def test_segments_of_groups_of_other_sizes_stand_apart():
+    found = fit_evt(gumbel_ranks(60, 8), gumbel_ranks(60, 4, seed=2), options=QUICK)
+    frame = found.per_segment()
+    assert frame["n"].isna().tolist() == [True, False, False]
+    assert frame["n"].tolist()[1:] == [8, 4]
+    law, b_us = found.fitted.gumbel, found.inputs.standard.b_us
+    assert frame["tau_us"][1] == pytest.approx(b_us[0] * law.mean_z(2.0))
+    assert frame["tau_us"][2] == pytest.approx(b_us[1] * law.mean_z(1.0))
+
+
+def test_without_measured_collectives_blocks_alone_are_compared():
+    frame = fit_evt(gumbel_ranks(60, 4, tax_mean=False), options=QUICK).per_segment()
+    assert frame[["tax_mean_us", "ratio", "ratio_lo"]].isna().all(axis=None)
+    assert frame["blocks_ratio_lo"].notna().all()
+
+
+# -------------------------------------------------------------------------- tables
+
+
+def test_blocks_are_told_with_what_they_were_predicted(fit):
+    frame = fit.per_block()
+    us = gumbel_ranks().us
+    row = frame.iloc[0]
+    assert (row["block"], row["n"], row["instances"]) == ("all_reduce 1", 8, 200)
+    assert row["a_us"] == pytest.approx(us.mean())
+    assert row["b_us"] == pytest.approx(us.std(ddof=1))
+    assert row["tau_us"] == pytest.approx(row["b_us"] * fit.fitted.gumbel.mean_z(2.0))
+    assert row["measured_us"] == pytest.approx(row["tax_mean_us"])
+
+
+def test_block_times_that_are_written_are_read_back(fit, tmp_path):
+    path = tmp_path / "times.csv"
+    fit.per_instance().to_csv(path, index=False)
+    times, notes = read_block_times(path)
+    assert notes == ()
+    again = fit_evt(times, options=fit.options)
+    assert_frame_equal(again.to_frame(), fit.to_frame())
+
+
+def test_checks_and_errors_are_rows(fit):
+    assert {"reach", "shape", "common_variation"} <= set(fit.checks()["check"])
+    assert fit.checks().set_index("check")["fired"]["reach"]
+    errors = fit.holdout()
+    assert_allclose(errors["error"], errors["predicted_us"] / errors["measured_us"] - 1)
+    assert set(errors["kind"]) == {"ranks", "time"}
+
+
+def test_the_envelope_is_json_with_everything(fit):
+    import orjson
+
+    told = json.loads(orjson.dumps(envelope(fit), option=orjson.OPT_SERIALIZE_NUMPY))
+    assert told["fits"]["gumbel"]["scale"] == fit.fitted.gumbel.scale
+    assert "curve" not in told["fits"]["gumbel"]
+    assert told["predictor"] in ("gumbel", "gev", "deviations")
+    assert len(told["checks"]) == len(fit.found)
+    assert len(told["segments"]) == len(fit.segments)
+    assert told["coverage"] is None
+    assert told["doubling_us"] == pytest.approx(
+        fit.b_us * fit.fitted.gumbel.scale * np.log(2)
+    )
+
+
+def test_maxima_alone_have_no_ranks_to_tell_of(of_maxima):
+    assert len(of_maxima.per_block()) == len(of_maxima.per_instance()) == 0
+    assert of_maxima.segments == of_maxima.held_out == ()
+    assert "deviations" in of_maxima.fitted.refused
+    frame = of_maxima.to_frame()
+    assert frame[["measured_us", "tau_deviations_us"]].isna().all(axis=None)
+    assert {one.name for one in of_maxima.found} == {"shape", "reach"}
+    model = of_maxima.tax_model()
+    assert (model.blocks, model.deviations) == (None, None)
+    assert "maxima alone" in model.reasons["deviations"]
+
+
+# ------------------------------------------------------------------------ refusals
+
+
+def abrupt(instances=100):
+    """Maxima that end abruptly: the shape of their GEV runs to its bound."""
+    us = np.random.default_rng(0).uniform(0, 1, (instances, 4))
+    us[:, 3] = 2 - np.random.default_rng(1).uniform(0, 1, instances) ** 4
+    return block_times(us)
+
+
+@pytest.mark.parametrize(
+    ("times", "options", "words"),
+    [
+        (gumbel_ranks(9, 4), {}, "needs 10 instances of a compute block.*has 9; profile"),
+        (gumbel_ranks(15, 4), {}, "needs 20 distinct block maxima, got 15"),
+        (block_times(np.ones((60, 4))), {}, "all times of a block are equal"),
+        (block_times(np.arange(240).reshape(60, 4) % 7), {}, "distinct block maxima"),
+        (gumbel_ranks(60, 4), {"fit_ranks": 8}, r"groups of 4 ranks to 8 \(--fit-ranks\)"),
+        (gumbel_ranks(60, 4), {"n": (3, 8)}, "n = 3 is below the 4 ranks of the fit"),
+        (gumbel_ranks(60, 1), {}, "single ranks, where nobody waits"),
+    ],
+)
+def test_what_the_data_do_not_carry_is_refused(times, options, words):
+    with pytest.raises(SynctaxError, match=words) as caught:
+        fit_evt(times, options=replace(QUICK, **{"n": None, **options}))
+    assert caught.value.exit_code == 1
+
+
+def test_a_refusal_says_of_what_the_fit_would_have_been():
+    left_out = (Note("through_cpu", 51, "the path runs through the CPU; 99.7% of the tax"),)
+    coverage = Coverage(83, 32, 405_047.0, 1_123.0, left_out)
+    for times in (gumbel_ranks(9, 4), gumbel_ranks(15, 4), None):
+        with pytest.raises(FitError) as caught:
+            fit_evt(Given(times, coverage), options=QUICK)
+        assert "0.3 % of the tax (32 of 83 collectives)" in str(caught.value)
+        assert "51 × the path runs through the CPU" in str(caught.value)
+
+
+def test_a_shape_at_its_bound_leaves_the_gumbel_alive():
+    found = fit_evt(abrupt(), options=QUICK)
+    assert "bound" in found.fitted.refused["gev"]
+    frame = found.to_frame()
+    assert frame["tau_us"].notna().all()
+    assert frame["tau_gev_us"].isna().all()
+    model = found.tax_model()
+    assert model.gev is None
+    with pytest.raises(SynctaxError, match=r"no gev prediction \(the GEV shape"):
+        model.tau_us(8, "gev")
+    assert envelope(found)["fits"]["gev"] is None
+
+
+def test_too_few_maxima_are_refused():
+    with pytest.raises(FitError, match="needs 20 distinct block maxima"):
+        fit_evt_maxima(np.arange(19.0), n_fit=4, a_us=1.0, r=0.1)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"n_fit": 1}, {"a_us": 0.0}, {"r": 0.0}, {"a_us": float("nan")}]
+)
+def test_a_wrong_call_is_told(wrong):
+    with pytest.raises(ValueError, match="cannot be"):
+        fit_evt_maxima(np.arange(30.0), **{"n_fit": 4, "a_us": 1.0, "r": 0.1, **wrong})
+
+
+def test_nothing_to_fit_is_a_wrong_call():
+    with pytest.raises(ValueError, match="no block times"):
+        fit_evt()
