@@ -261,6 +261,11 @@ class _Found:
     """By name: number, first line, and the values of `OF_BLOCK`."""
     instances: dict[_Key, _Instance] = field(default_factory=dict)
 
+    @property
+    def described(self) -> bool:
+        """Whether there is any column of `OF_BLOCK`."""
+        return not self.table.place.keys().isdisjoint(OF_BLOCK)
+
     def add(self, line: int, cells: list[str]) -> None:
         """Add a line."""
         table = self.table
@@ -295,6 +300,8 @@ class _Found:
         name = table.text(cells, "block")
         if not name:
             raise table.wrong(line, "block", name, "a name")
+        if name in self.blocks and not self.described:
+            return self.blocks[name][0]
         group, op, gpu, dtype, phase = (table.text(cells, column) for column in OF_BLOCK)
         values = (group, op, gpu, dtype, phase)
         number, first, known = self.blocks.setdefault(
