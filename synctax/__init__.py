@@ -6,6 +6,7 @@
 >>> tax.to_frame()  # doctest: +SKIP
 >>> synctax.attribute(tax).to_frame()  # doctest: +SKIP
 >>> synctax.whatif(tax, "class=gemm:median").to_frame()  # doctest: +SKIP
+>>> synctax.fit_evt(synctax.block_times(tax)).to_frame()  # doctest: +SKIP
 """
 
 from importlib import import_module
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution, attribute
+    from synctax.attribution.blocks import block_times
     from synctax.attribution.changes import Change, Replace, parse_change
     from synctax.attribution.options import Options as AttributeOptions
     from synctax.attribution.whatif import WhatIf, whatif
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
     from synctax.collectives.model import Op, RankCollectives
     from synctax.collectives.tax import Tax, measure
     from synctax.errors import BadInputError, GateFailedError, SynctaxError
+    from synctax.evt.fit import fit_evt, fit_evt_maxima
+    from synctax.evt.model import BlockTimes
+    from synctax.evt.results import EvtFit
+    from synctax.evt.results import Options as FitOptions
+    from synctax.evt.tax import TaxModel
+    from synctax.evt.tax_file import read_tax
     from synctax.graph.build import build_graph
     from synctax.graph.critical_path import critical_paths
     from synctax.graph.model import Graph
@@ -35,7 +43,10 @@ _HOME = {
     "AttributeOptions": "synctax.attribution.options",
     "Attribution": "synctax.attribution.attribute",
     "BadInputError": "synctax.errors",
+    "BlockTimes": "synctax.evt.model",
     "Change": "synctax.attribution.changes",
+    "EvtFit": "synctax.evt.results",
+    "FitOptions": "synctax.evt.results",
     "GateFailedError": "synctax.errors",
     "Graph": "synctax.graph.model",
     "Identity": "synctax.collectives.matches",
@@ -49,26 +60,34 @@ _HOME = {
     "SynctaxError": "synctax.errors",
     "SynthJob": "synctax.synth",
     "Tax": "synctax.collectives.tax",
+    "TaxModel": "synctax.evt.tax",
     "WhatIf": "synctax.attribution.whatif",
     "attribute": "synctax.attribution.attribute",
+    "block_times": "synctax.attribution.blocks",
     "build_graph": "synctax.graph.build",
     "critical_paths": "synctax.graph.critical_path",
+    "fit_evt": "synctax.evt.fit",
+    "fit_evt_maxima": "synctax.evt.fit",
     "load": "synctax.collectives.load",
     "match": "synctax.collectives.match",
     "measure": "synctax.collectives.tax",
     "parse_change": "synctax.attribution.changes",
     "read_rank": "synctax.trace.kineto",
+    "read_tax": "synctax.evt.tax_file",
     "whatif": "synctax.attribution.whatif",
 }
 
-_OTHER_NAME = {"AttributeOptions": "Options"}
+_OTHER_NAME = {"AttributeOptions": "Options", "FitOptions": "Options"}
 """What a public name is called in its module, where that differs."""
 
 __all__ = [
     "AttributeOptions",
     "Attribution",
     "BadInputError",
+    "BlockTimes",
     "Change",
+    "EvtFit",
+    "FitOptions",
     "GateFailedError",
     "Graph",
     "Identity",
@@ -82,16 +101,21 @@ __all__ = [
     "SynctaxError",
     "SynthJob",
     "Tax",
+    "TaxModel",
     "WhatIf",
     "__version__",
     "attribute",
+    "block_times",
     "build_graph",
     "critical_paths",
+    "fit_evt",
+    "fit_evt_maxima",
     "load",
     "match",
     "measure",
     "parse_change",
     "read_rank",
+    "read_tax",
     "whatif",
 ]
 
