@@ -16,8 +16,8 @@ NVLS = (
     "there"
 )
 CHANNEL_LOAD = (
-    "Dally, Towles 2004, Principles and Practices of Interconnection Networks, section 3.3:"
-    " load of a channel of a k-ary n-cube under uniform traffic; B is all links of a rank"
+    "Dally, Towles 2004, Principles and Practices of Interconnection Networks, chapter 5: "
+    "load of a channel of a torus under uniform traffic; B is that of all links of a rank"
 )
 LEVELS = (
     "Cho et al. 2019 (BlueConnect): reduce-scatter in the domain, the operation on shards "
