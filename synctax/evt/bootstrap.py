@@ -8,7 +8,7 @@ import numpy as np
 from synctax.arrays import F64, I64
 from synctax.errors import FitError
 from synctax.evt.deviations import DeviationsFit, fit_deviations
-from synctax.evt.predict import Predictors, fit_maxima, fit_standard
+from synctax.evt.predict import Predictors, fit_standard, fit_what_fits
 from synctax.evt.resample import Memory, Resampler, Sample, draw, memory, resampler
 from synctax.evt.standard import Standard
 from synctax.evt.tax import DEFAULT_LEVEL, METHODS, Method
@@ -188,13 +188,13 @@ def bootstrap(
             for method in tau_us
         },
         gumbel_us=np.array([_gumbel_us(p) for p in again]),
-        shape=np.array([p.gev.shape if p and p.gev else np.nan for p in again]),
+        shape=np.array([p.gev.shape if p.gev else np.nan for p in again]),
         memory=past,
         notes=_failed(again, fitted.methods),
     )
 
 
-def refit(prepared: Resampler, drawn: I64, near: Predictors) -> Predictors | None:
+def refit(prepared: Resampler, drawn: I64, near: Predictors) -> Predictors:
     """Fit all predictors to the instances that were drawn.
 
     Parameters
@@ -207,26 +207,23 @@ def refit(prepared: Resampler, drawn: I64, near: Predictors) -> Predictors | Non
 
     Returns
     -------
-    Predictors or None
-        None if none could be fitted: a few values drawn over and over again.
+    Predictors
+        Maybe without any: a few values drawn over and over again carry no fit.
     """
     sample = prepared.sample(drawn)
-    try:
-        return fit_maxima(
-            sample.z,
-            lambda: _deviations(prepared, sample, near),
-            m=prepared.m,
-            b_us=sample.b_us,
-            start=near.gev,
-            min_distinct=MIN_DISTINCT_VALUES,
-        )
-    except FitError:  # counted by who asked, like the refusal of a single method
-        return None
+    return fit_what_fits(
+        sample.z,
+        lambda: _deviations(prepared, sample, near),
+        m=prepared.m,
+        b_us=sample.b_us,
+        start=near.gev,
+        min_distinct=MIN_DISTINCT_VALUES,
+    )
 
 
-def predicted_us(fitted: Predictors | None, method: Method, n: F64) -> F64:
+def predicted_us(fitted: Predictors, method: Method, n: F64) -> F64:
     """Predict as `Predictors.tau_us` does, NaN where the method has no fit."""
-    if fitted is None or method in fitted.refused:
+    if method in fitted.refused:
         return np.full(n.shape, np.nan)
     return fitted.tau_us(method, n)
 
@@ -240,18 +237,16 @@ def _deviations(prepared: Resampler, sample: Sample, near: Predictors) -> Deviat
     )
 
 
-def _gumbel_us(fitted: Predictors | None) -> tuple[float, float]:
-    if fitted is None or fitted.gumbel is None:
+def _gumbel_us(fitted: Predictors) -> tuple[float, float]:
+    if fitted.gumbel is None:
         return np.nan, np.nan
     return fitted.b_us * fitted.gumbel.loc, fitted.b_us * fitted.gumbel.scale
 
 
-def _failed(
-    again: list[Predictors | None], methods: tuple[Method, ...]
-) -> tuple[Note, ...]:
+def _failed(again: list[Predictors], methods: tuple[Method, ...]) -> tuple[Note, ...]:
     notes = []
     for method in METHODS:
-        lost = sum(p is None or method in p.refused for p in again)
+        lost = sum(method in p.refused for p in again)
         if method in methods and lost:
             detail = f"resamples of {len(again)} that {method} could not be fitted to"
             notes.append(Note(f"resample_without_{method}", lost, detail))

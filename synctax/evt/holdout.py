@@ -154,9 +154,11 @@ class _Trial:
 def _over_ranks(standard: Standard, size: int, seed: int) -> _Trial | Note:
     whole = standard.times
     small, _ = cut(whole, size, seed=seed)
-    fit_on = standardise(small)
+    try:
+        fit_on = standardise(small)
+    except FitError as error:  # what differs may be left over by the cut
+        return Note("hold_out_ranks", 1, str(error))
     if fit_on.notes:
-        # only a rank that no cut took in differs from the others
         return Note("hold_out_ranks", 1, fit_on.notes[0].detail)
     u, length = units_of(whole), memory(standard).block_length
 

@@ -181,6 +181,24 @@ def fit_maxima(
     FitError
         If no predictor can be fitted: the reason of the first.
     """
+    fitted = fit_what_fits(
+        z, deviations, m=m, b_us=b_us, start=start, min_distinct=min_distinct
+    )
+    if not fitted.methods:
+        raise FitError(fitted.refused["gumbel"])
+    return fitted
+
+
+def fit_what_fits(
+    z: F64,
+    deviations: Callable[[], DeviationsFit] | None = None,
+    *,
+    m: int,
+    b_us: float,
+    start: GevFit | None = None,
+    min_distinct: int = MIN_DISTINCT_VALUES,
+) -> Predictors:
+    """Do as `fit_maxima`, and leave it to the caller if nothing could be fitted."""
     refused: dict[Method, str] = {}
     gumbel = _attempt("gumbel", lambda: fit_gumbel(z, min_distinct=min_distinct), refused)
     gev = _attempt("gev", lambda: _gev(z, start, min_distinct), refused)
@@ -188,8 +206,6 @@ def fit_maxima(
         "lmoments", lambda: gumbel_lmoments(z, min_distinct=min_distinct), refused
     )
     by_rank = _attempt("deviations", deviations or _no_ranks, refused)
-    if len(refused) == len(METHODS):
-        raise FitError(refused["gumbel"])
     notes = by_rank.notes if by_rank else ()
     return Predictors(m, b_us, gumbel, gev, lmoments, by_rank, refused, notes)
 

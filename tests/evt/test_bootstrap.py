@@ -1,0 +1,241 @@
+"""Resamples of whole instances, and intervals from them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from synctax.evt.bootstrap import bootstrap, grid, interval, predicted_us, refit
+from synctax.evt.cut import cut, join, select
+from synctax.evt.predict import METHODS, fit_all, fit_standard
+from synctax.evt.resample import draw, memory, resampler, units_of
+from synctax.evt.standard import standardise
+from tests.evt.made import block_times, normal_times
+
+N = np.array([4.0, 16.0, 512.0])
+
+
+def several(seed: int = 0):
+    """Two blocks in two series of different length."""
+    random = np.random.default_rng([seed, 103])
+    us = random.normal(size=(70, 6)) * 20 + 1_000
+    block = np.tile([0, 1], 35)
+    us[block == 1] *= 3
+    return block_times(us, block=block, series=np.repeat([3, 8], [30, 40]))
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 999), st.integers(1, 9), st.booleans())
+def test_a_draw_has_as_many_instances_of_each_series_in_blocks_of_time(
+    seed, length, cut_up
+):
+    times = cut(several(), 2)[0] if cut_up else several()
+    u = units_of(times)
+    drawn = draw(u, length, np.random.default_rng(seed))
+    assert_array_equal(u.series[drawn], u.series)
+    rows = u.rows_of(drawn)
+    assert_array_equal(
+        times.instance[rows], np.repeat(times.instance[u.row[drawn]], u.rows)
+    )
+    for begin, size in zip(u.begin, u.size, strict=True):
+        pieces = drawn[begin : begin + size] - begin
+        reach = max(1, min(length, size // 10))
+        within = np.arange(1, size) % reach > 0
+        assert_array_equal((np.diff(pieces) % size)[within], 1)
+
+
+def test_every_instance_is_drawn_equally_often():
+    u = units_of(several())
+    random = np.random.default_rng(1)
+    count = np.bincount(np.concatenate([draw(u, 3, random) for _ in range(3_000)]))
+    assert abs(count / 3_000 - 1).max() < 0.12
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 999))
+def test_a_resample_is_standardised_as_its_instances_would_be(seed):
+    standard = standardise(cut(several(), 3)[0])
+    prepared = resampler(standard)
+    drawn = draw(prepared.units, 2, np.random.default_rng(seed))
+    sample = prepared.sample(drawn)
+    # instances drawn twice count twice
+    times = select(standard.times, sample.rows)
+    again = standardise(replace(times, instance=np.repeat(np.arange(70), 2)))
+    assert_allclose(sample.z, again.z, rtol=1e-9, atol=1e-9)
+    assert_allclose(sample.weight, again.instances)
+    assert sample.b_us == pytest.approx(again.mean_b_us)
+    fitted, expected = refit(prepared, drawn, fit_standard(standard)), fit_standard(again)
+    assert fitted is not None
+    for method in METHODS:
+        assert_allclose(
+            predicted_us(fitted, method, N), expected.tau_us(method, N), rtol=1e-5
+        )
+
+
+def test_the_same_seed_gives_the_same_resamples():
+    standard = standardise(normal_times(40, 4))
+    one, same, other = (
+        bootstrap(standard, N, resamples=5, seed=seed) for seed in (1, 1, 2)
+    )
+    for method in one.tau_us:
+        assert_array_equal(one.resampled_us[method], same.resampled_us[method])
+        assert (one.resampled_us[method] != other.resampled_us[method]).any()
+
+
+def test_intervals_hold_the_prediction_and_shrink_with_more_instances():
+    widths = []
+    for instances in (40, 640):
+        found = bootstrap(standardise(normal_times(instances, 4)), N, resamples=40)
+        assert found.n is N
+        for method, tau_us in found.tau_us.items():
+            lo, hi = found.interval_us(method)
+            assert (lo < tau_us).all()
+            assert (tau_us < hi).all()
+        lo, hi = found.interval_us("gumbel")
+        widths.append((hi / lo - 1)[0])
+    assert widths[1] < 0.5 * widths[0]
+
+
+def test_a_higher_level_is_wider():
+    found = bootstrap(standardise(normal_times(40, 4)), N, resamples=20)
+    (lo, hi), (lo99, hi99) = (found.interval_us("gumbel", level=p) for p in (0.9, 0.99))
+    assert (lo99 < lo).all()
+    assert (hi99 > hi).all()
+
+
+def test_resampled_gumbel_parameters_make_its_predictions():
+    found = bootstrap(standardise(normal_times(40, 4)), N, resamples=6)
+    loc_us, scale_us = found.gumbel_us.T
+    expected = loc_us + scale_us * (np.euler_gamma + np.log(N[:, None] / 4))
+    assert_allclose(found.resampled_us["gumbel"].T, expected)
+    assert found.shape.shape == (6,)
+
+
+def test_the_interval_is_that_of_a_lognormal():
+    resampled = np.exp(np.random.default_rng(2).normal(0, 0.1, size=(20_000, 1)))
+    lo, hi = interval(np.array([5.0]), resampled, level=0.95)
+    assert_allclose([lo[0], hi[0]], 5 * np.exp([-0.196, 0.196]), rtol=0.01)
+
+
+def test_too_many_lost_resamples_leave_no_interval():
+    resampled = np.array([[1.0, 1.0], [2.0, 2.0], [1.5, np.nan], [1.2, 1.1], [1.1, -3.0]])
+    lo, hi = interval(np.array([1.0, 1.0]), resampled)
+    assert np.isfinite([lo[0], hi[0]]).all()
+    assert np.isnan([lo[1], hi[1]]).all()
+
+
+def test_the_grid_doubles():
+    assert_array_equal(grid(4)[[0, 1, 20]], [4, 8, 4 * 2**20])
+    assert grid(4).size == 21
+
+
+def test_a_method_without_a_fit_has_no_interval():
+    heavy = block_times(1 / np.random.default_rng(3).random((200, 4)) ** 1.7)
+    found = bootstrap(standardise(heavy), N, resamples=3)
+    assert "gev" not in found.tau_us
+    assert "gev" not in found.resampled_us
+    assert np.isnan(found.shape).all()
+
+
+def test_resamples_that_cannot_be_fitted_are_counted():
+    found = bootstrap(standardise(normal_times(20, 4)), N, resamples=20)
+    lost = int(np.isnan(found.resampled_us["gev"][:, 0]).sum())
+    assert lost > 0
+    assert [(note.reason, note.count) for note in found.notes] == [
+        ("resample_without_gev", lost)
+    ]
+
+
+def test_few_maxima_leave_the_deviations():
+    found = bootstrap(standardise(normal_times(15, 4)), N, resamples=3)
+    assert set(found.tau_us) == {"deviations"}
+    assert np.isnan(found.gumbel_us).all()
+
+
+def test_one_instance_again_and_again_carries_no_fit_of_maxima():
+    standard = standardise(normal_times(30, 4))
+    alone = refit(resampler(standard), np.zeros(30, np.int64), fit_standard(standard))
+    assert alone.methods == ("deviations",)
+    assert np.isnan(predicted_us(alone, "gumbel", N)).all()
+
+
+def test_single_ranks_have_maxima_and_no_deviations():
+    standard = standardise(normal_times(60, 1))
+    found = bootstrap(standard, N, resamples=4)
+    assert set(found.tau_us) == {"gumbel", "gev", "lmoments"}
+
+
+def autocorrelated(instances: int, r: float, seed: int = 0):
+    random = np.random.default_rng([seed, 104])
+    level = np.zeros(instances)
+    for at in range(1, instances):
+        level[at] = r * level[at - 1] + random.normal()
+    return block_times(
+        1_000 + 20 * (level[:, None] + 0.2 * random.normal(size=(instances, 4)))
+    )
+
+
+def test_independent_instances_have_no_memory():
+    past = memory(standardise(normal_times(400, 4)))
+    assert past.block_length == 2
+    assert past.effective == 400
+    assert past.bound == pytest.approx(0.1)
+
+
+def test_memory_makes_blocks_longer_and_the_sample_smaller():
+    past = memory(standardise(autocorrelated(1_000, 0.7)))
+    lags = past.autocorrelation.size
+    assert past.autocorrelation[0] == pytest.approx(0.7, abs=0.1)
+    assert (past.autocorrelation[:-1] >= past.bound).all()
+    assert past.autocorrelation[-1] < past.bound
+    assert past.block_length == 2 * lags
+    # an AR(1) with coefficient r tells as much as n (1 - r)/(1 + r)
+    assert past.effective == pytest.approx(1_000 * 0.3 / 1.7, rel=0.35)
+
+
+def test_blocks_are_at_most_a_tenth_of_the_longest_series():
+    assert memory(standardise(autocorrelated(60, 0.99))).block_length <= 6
+    assert memory(standardise(autocorrelated(12, 0.99))).block_length == 1
+
+
+def test_blocks_that_take_turns_are_no_memory():
+    random = np.random.default_rng(6)
+    block = np.tile([0, 1], 200)
+    us = 1_000 + 20 * random.normal(size=(400, 4))
+    # one block's ranks are skewed, so its maxima lie higher
+    us[block == 1] = 1_000 + 20 * random.exponential(size=(200, 4))
+    assert memory(standardise(block_times(us, block=block))).effective == 400
+
+
+def test_series_do_not_remember_each_other():
+    one = autocorrelated(100, 0.0, seed=1)
+    short = join([select(one, np.arange(k, k + 2)) for k in range(0, 100, 2)])
+    past = memory(standardise(replace(short, block=np.zeros(100, np.int64))))
+    # pairs, less their own mean, always mirror each other
+    assert past.autocorrelation[0] == pytest.approx(-0.5)
+    assert past.effective == 100
+
+
+def test_what_does_not_vary_within_series_has_no_memory():
+    us = 1_000 + np.arange(12.0)[:, None] + np.array([0.0, 5.0])
+    past = memory(standardise(block_times(us, series=np.arange(12))))
+    assert past.autocorrelation[0] == 0
+
+
+def test_wider_intervals_where_instances_resemble_each_other():
+    widths = []
+    for r in (0.0, 0.9):
+        found = bootstrap(standardise(autocorrelated(300, r)), N, resamples=60)
+        logs = np.log(found.resampled_us["gumbel"])
+        widths.append(logs.std(axis=0)[0])
+    assert widths[1] > 1.5 * widths[0]
+
+
+def test_fits_that_are_handed_over_are_used():
+    times = normal_times(40, 4)
+    fitted = fit_all(normal_times(40, 4, seed=5))
+    found = bootstrap(standardise(times), N, fitted=fitted, resamples=2)
+    assert_array_equal(found.tau_us["gumbel"], fitted.tau_us("gumbel", N))

@@ -1,0 +1,304 @@
+"""What speaks against a prediction fires where it should, and nowhere else."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from synctax.evt.checks import (
+    autocorrelation,
+    check,
+    deviations_reach,
+    effective,
+    few_ranks,
+    fired,
+    reach,
+    rounding,
+    shape,
+)
+from synctax.evt.cut import cut
+from synctax.evt.doubts_of_variation import common, light_tail, ranks, skew, straggler
+from synctax.evt.predict import METHODS, fit_maxima, fit_standard
+from synctax.evt.resample import Memory, memory
+from synctax.evt.scenarios import slow_ranks
+from synctax.evt.standard import standardise
+from synctax.evt.variation import (
+    common_variation,
+    deviation_shape,
+    rank_effects,
+    stragglers,
+)
+from tests.evt.made import block_times, normal_times
+
+
+def of(times):
+    return standardise(times)
+
+
+def names(checks):
+    return {one.name for one in checks if one.fired}
+
+
+def test_independent_normal_ranks_raise_no_doubt_of_their_variation():
+    standard = of(normal_times(500, 4))
+    for one in (
+        common(standard), ranks(standard), straggler(standard), skew(standard),
+        light_tail(standard),
+    ):  # fmt: skip
+        assert not one.fired, one
+        assert one.message == ""
+
+
+@pytest.mark.parametrize("question", [common, ranks, straggler])
+def test_the_p_value_of_chance_is_uniform(question):
+    p = [question(of(normal_times(40, 4, seed=seed))).p for seed in range(150)]
+    assert stats.kstest(p, "uniform").pvalue > 1e-3
+
+
+@settings(max_examples=20)
+@given(st.floats(0.01, 100), st.floats(-1e4, 1e4), st.integers(0, 99))
+def test_doubts_do_not_depend_on_the_unit(scale, shift, seed):
+    times = normal_times(40, 4, seed=seed, common=0.5, slow=0.5)
+    one, other = of(times), of(block_times(times.us * scale + shift))
+    for question in (common, ranks, straggler, skew, light_tail):
+        found, moved = question(one), question(other)
+        assert moved.effect == pytest.approx(found.effect, rel=1e-4, abs=1e-6)
+        assert moved.p == pytest.approx(found.p, rel=1e-3, abs=1e-6)
+
+
+def test_variation_shared_by_all_ranks_is_measured_and_named():
+    found = common(of(normal_times(800, 4, common=1.0)))
+    assert found.effect == pytest.approx(0.5, abs=0.05)
+    assert found.p < 1e-30
+    assert found.fired
+    assert found.methods == ("gumbel", "gev", "lmoments")
+    assert "predict too much" in found.message
+
+
+def test_a_slow_rank_hides_no_shared_variation():
+    share = common_variation(of(normal_times(800, 4, common=0.7, slow=2.0))).share
+    # of 0.49 + 1 + 4 · 3/16
+    assert share == pytest.approx(0.49 / 2.24, abs=0.04)
+
+
+def test_ranks_that_vary_only_together_share_everything():
+    us = 1_000 + np.random.default_rng(1).normal(size=(40, 1)) * np.ones(4)
+    found = common_variation(of(block_times(us)))
+    assert found.share == pytest.approx(1, abs=0.05)
+    assert found.p == 0
+    assert np.isnan(deviation_shape(of(block_times(us))).kurtosis_p)
+    assert not skew(of(block_times(us))).fired
+
+
+def test_a_slow_rank_is_named_with_its_time():
+    standard = of(normal_times(500, 4, slow=1.0))
+    found = ranks(standard)
+    assert found.fired
+    assert found.methods == METHODS
+    assert found.message.startswith("rank 3 takes 15")  # 20 µs, less a quarter of them
+    effects = rank_effects(standard)
+    assert_allclose(effects.effect_us, [-5, -5, -5, 15], atol=2)
+    # 3/16 of 1 + 3/16
+    assert effects.share == pytest.approx(3 / 19, abs=0.03)
+
+
+def test_ranks_of_different_series_are_different_ranks():
+    one, other = normal_times(100, 3, slow=2.0).us, normal_times(100, 3, seed=1).us
+    standard = of(block_times(np.vstack([other, one]), series=np.repeat([4, 9], 100)))
+    effects = rank_effects(standard)
+    assert effects.rank.tolist() == [0, 1, 2] * 2
+    assert (effects.series[effects.slowest], effects.rank[effects.slowest]) == (9, 2)
+
+
+def test_a_rank_slow_by_rule_leaves_no_chance():
+    us = 1_000 + np.arange(12.0)[:, None] + np.array([0.0, 5.0])
+    effects = rank_effects(of(block_times(us)))
+    assert effects.p < 1e-50
+    assert effects.left < 1e-12
+
+
+def test_cut_groups_show_the_same_slow_rank():
+    small, _ = cut(normal_times(500, 8, slow=2.0), 4)
+    assert names([ranks(of(small)), straggler(of(small))]) == {"rank_effect", "straggler"}
+    assert "rank 7 " in ranks(of(small)).message
+
+
+def test_the_straggler_is_named_with_its_share():
+    found = straggler(of(normal_times(500, 4, slow=1.0)))
+    assert found.fired
+    share = stats.norm.expect(lambda x: stats.norm.cdf(x) ** 3, loc=1)
+    assert f"rank 3 is slowest in {share:.0%}"[:-3] in found.message
+    assert "(25% by chance)" in found.message
+
+
+def test_always_the_same_straggler_is_full_association():
+    us = 1_000 + np.random.default_rng(1).normal(size=(50, 4))
+    us[:, 1] += 100
+    found = stragglers(of(block_times(us)))
+    assert found.association == pytest.approx(1, abs=0.02)
+    assert (found.rank, found.share, found.expected_share) == (1, 1.0, 0.25)
+
+
+def test_ties_are_nobodys_turn():
+    us = np.tile([1.0, 2.0, 2.0], (12, 1)) + np.arange(12.0)[:, None]
+    found = stragglers(of(block_times(us)))
+    assert np.isnan(found.p)
+    assert not straggler(of(block_times(us))).fired
+
+
+def test_few_instances_are_compared_with_draws():
+    us = 1_000 + np.random.default_rng(2).normal(size=(12, 4))
+    us[:, 1] += 100
+    assert stragglers(of(block_times(us))).p == pytest.approx(1 / 500)
+
+
+@pytest.mark.parametrize(("delta", "tolerance"), [(0.0, 0.03), (1.5, 0.03)])
+def test_scenarios_of_slow_ranks_are_those_of_simulated_ones(delta, tolerance):
+    n = np.array([4.0, 64.0])
+    found = slow_ranks(of(normal_times(3_000, 4, slow=delta)), n)
+    random = np.random.default_rng(3)
+    for at, count in enumerate(n.astype(int)):
+        for share, predicted in ((1, found.one_us), (count // 4, found.share_us)):
+            x = random.normal(size=(20_000, count))
+            x[:, :share] += delta
+            wait_us = 20 * (x.max(axis=1) - x.mean(axis=1)).mean()
+            assert predicted[at] == pytest.approx(wait_us, rel=tolerance)
+    assert found.one_us[0] == pytest.approx(found.share_us[0])
+
+
+def test_slow_ranks_are_quoted_where_they_are_found():
+    standard = of(normal_times(500, 4, slow=1.5))
+    slow = slow_ranks(standard, np.array([4.0, 512.0]))
+    assert (slow.series, slow.rank) == (0, 3)
+    said = ranks(standard, slow=slow).message
+    assert f"with one of 512 the wait is {slow.one_us[1]:.3g} µs" in said
+    assert f"the same share of them {slow.share_us[1]:.3g} µs" in said
+
+
+@pytest.mark.parametrize(
+    ("law", "skewed", "bounded"),
+    [
+        (stats.norm(), False, False),
+        (stats.t(5), False, False),
+        (stats.gumbel_r(), True, False),
+        (stats.gumbel_l(), True, False),
+        (stats.expon(), True, False),
+        (stats.uniform(), False, True),
+    ],
+)
+def test_shapes_that_a_mean_takes_away_are_found(law, skewed, bounded):
+    us = law.ppf(np.random.default_rng(4).random((1_000, 4)))
+    standard = of(block_times(us))
+    assert (skew(standard).fired, light_tail(standard).fired) == (skewed, bounded)
+    if skewed:
+        way = "too little" if law.stats("s") > 0 else "too much"
+        assert way in skew(standard).message
+
+
+def test_a_mean_takes_away_the_skewness_it_is_said_to():
+    us = stats.gumbel_r().ppf(np.random.default_rng(4).random((20_000, 4)))
+    lost = deviation_shape(of(block_times(us))).lost_skewness
+    # L-skewness of a Gumbel less what is left: third moments lose the share 1 - 0.577
+    assert lost == pytest.approx(0.1699 * (1 - 0.577), abs=0.01)
+
+
+def test_two_ranks_show_no_skewness():
+    assert np.isnan(deviation_shape(of(normal_times(40, 2))).lost_skewness)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "fires", "way"),
+    [
+        ((0.15, 0.05, 0.25), True, "too little"),
+        ((-0.2, -0.3, -0.1), True, "too much"),
+        ((0.1, -0.1, 0.3), False, ""),
+        ((0.0, 0.0, 0.0), False, ""),
+        ((0.1, np.nan, np.nan), False, ""),
+        ((-0.6, np.nan, np.nan), True, "too much"),
+    ],
+)
+def test_the_shape_speaks_where_its_interval_leaves_out_0(bounds, fires, way):
+    found = shape(*bounds)
+    assert found.fired is fires
+    assert way in found.message
+    assert "nan" not in found.message
+    assert found.methods == ("gumbel", "lmoments")
+
+
+@pytest.mark.parametrize(("n", "fires"), [(32, False), (33, True)])
+def test_eight_times_the_ranks_of_the_fit_is_far(n, fires):
+    assert reach(n, 4).fired is fires
+
+
+@pytest.mark.parametrize(("m", "fires"), [(3, True), (4, False)])
+def test_deviations_need_four_ranks(m, fires):
+    assert few_ranks(m).fired is fires
+
+
+@pytest.mark.parametrize(("n", "fires"), [(200, False), (201, True)])
+def test_deviations_reach_a_tenth_of_what_was_observed(n, fires):
+    assert deviations_reach(n, 2_000).fired is fires
+
+
+@pytest.mark.parametrize(
+    ("first", "enough", "remembers", "too_few"),
+    [(0.0, 50.0, False, False), (0.3, 49.0, True, True), (0.09, 400.0, False, False)],
+)
+def test_memory_is_told(first, enough, remembers, too_few):
+    past = Memory(np.array([first, 0.0]), 0.05, 2, enough)
+    assert autocorrelation(past).fired is remembers
+    assert effective(past).fired is too_few
+
+
+@pytest.mark.parametrize(
+    ("step", "fires", "methods"), [(0.5, False, ()), (2.0, True, ()), (6.0, True, METHODS)]
+)
+def test_coarse_times_break_tests_before_predictions(step, fires, methods):
+    found = rounding(step, 10.0)
+    assert found.fired is fires
+    assert found.methods == methods
+
+
+def test_all_questions_are_asked_once():
+    standard = of(normal_times(100, 4))
+    found = check(
+        standard, fit_standard(standard), memory(standard), n=8, shape_interval=(-1, 1)
+    )
+    asked = [one.name for one in found]
+    assert len(set(asked)) == len(asked) == 12
+    assert names(found) == set()
+
+
+def test_doubts_are_told_by_method():
+    standard = of(normal_times(400, 4, common=1.0))
+    found = check(standard, fit_standard(standard), memory(standard), n=1_000)
+    doubts = {m: {one.name for one in fired(found, m)} for m in METHODS}
+    assert doubts["gev"] == {"common_variation", "reach"}
+    assert doubts["deviations"] == {"reach", "deviations_reach"}
+
+
+def test_small_groups_and_single_ranks_are_asked_what_they_can_answer():
+    pairs, single = of(normal_times(100, 2)), of(normal_times(100, 1))
+    of_pairs = check(pairs, fit_standard(pairs), memory(pairs), n=2)
+    assert "skew" not in [one.name for one in of_pairs]
+    assert names(of_pairs) == {"few_ranks"}
+    of_single = check(single, fit_standard(single), memory(single), n=2)
+    assert [one.name for one in of_single] == [
+        "reach", "effective_sample", "autocorrelation", "rounding",
+    ]  # fmt: skip
+
+
+def test_without_a_gumbel_there_is_no_scale_to_compare_with():
+    standard = of(normal_times(100, 4))
+    fitted = replace(
+        fit_maxima(standard.z, m=4, b_us=1.0),
+        gumbel=None,
+        gev=None,
+        refused=dict.fromkeys(METHODS, "no"),
+    )
+    found = check(standard, fitted, memory(standard), n=8, shape_interval=(0.1, 0.2))
+    assert not {"rounding", "shape", "few_ranks"} & {one.name for one in found}
