@@ -1,6 +1,5 @@
 """Curves over logarithmic axes, drawn with characters: arrays in, text out."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.report.tables import number
+from synctax.report.text_plots import Layer, plot
 
 _MIN_POINTS = 2
 
@@ -59,12 +59,12 @@ def log_log(
     >>> x = np.array([1.0, 10.0, 100.0])
     >>> rising = Curve("y", "●", "*", x, x)
     >>> print("\n".join(log_log([rising], width=5, height=3)))
-          100 │   ●●
-              │  ●
-            1 │●●
-              └─────
-               1 100
-               ● y
+    100 │   ●●
+        │  ●
+      1 │●●
+        └─────
+         1 100
+         ● y
     """
     known = [_points(one) for one in curves]
     if not any(len(x) >= _MIN_POINTS for x, _ in known):
@@ -72,31 +72,23 @@ def log_log(
     left, right = _ends([x for x, _ in known])
     low, high = _ends([y for _, y in known])
     at = np.linspace(left, right, width)
-    cells = [[" "] * width for _ in range(height)]
-    for one, (x, y) in reversed(list(zip(curves, known, strict=True))):
-        if not len(x):
-            continue
-        drawn = np.interp(at, x, y, np.nan, np.nan)
-        rows = (drawn - low) / (high - low) * (height - 1) if high > low else drawn * 0
-        for column, row in enumerate(rows):
-            if not math.isnan(row):
-                cells[height - 1 - round(row)][column] = one.mark if blocks else one.ascii
-    upright, corner, dash = ("│", "└", "─") if blocks else ("|", "+", "-")
-    labels = {0: number(10**high), height - 1: number(10**low)}
-    margin = max(9, *map(len, labels.values()))
-    lines = [
-        f"{labels.get(i, ''):>{margin}} {upright}{''.join(row)}".rstrip()
-        for i, row in enumerate(cells)
+    marks = [one.mark if blocks else one.ascii for one in curves]
+    layers = [
+        Layer(at, np.interp(at, x, y, np.nan, np.nan), mark)
+        for mark, (x, y) in zip(marks, known, strict=True)
+        if len(x)
     ]
-    first, last = number(10**left), number(10**right)
-    pad = " " * (margin + 2)
-    named = [f"{one.mark if blocks else one.ascii} {one.name}" for one in curves]
-    return [
-        *lines,
-        f"{'':>{margin}} {corner}{dash * width}",
-        f"{pad}{first}{last:>{max(width - len(first), len(last) + 1)}}",
-        f"{pad}{'   '.join(named)}",
-    ]
+    ends = [number(10**end) for end in (left, right, low, high)]
+    drawn = plot(
+        layers[::-1],
+        labels=(ends[0], ends[1], ends[2], ends[3]),
+        width=width,
+        height=height,
+        blocks=blocks,
+    )
+    margin = " " * (max(map(len, ends[2:])) + 2)
+    named = (f"{mark} {one.name}" for mark, one in zip(marks, curves, strict=True))
+    return [*drawn, margin + "   ".join(named)]
 
 
 def _points(curve: Curve) -> tuple[F64, F64]:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -214,6 +215,29 @@ def test_the_fitted_tax_is_used_with_its_interval(bandwidth):
     assert "interval" in text.splitlines()[0]
     assert "ε today" not in text
     assert "95 % interval (delta)" in text
+
+
+def test_sizes_begin_where_the_fit_says_something(bandwidth):
+    Workspace(Path(".synctax")).keep_tax(replace(FITTED, n_fit=16))
+    found = frame(bandwidth("--topology", "ring", "--format", "csv"))
+    assert found["n"].min() == 16
+    assert found["n"].max() == 4096
+    Workspace(Path(".synctax")).keep_tax(replace(FITTED, n_fit=9000))
+    found = frame(bandwidth("--topology", "ring", "--format", "csv"))
+    assert found["n"].unique().tolist() == [16384]
+
+
+def test_an_interval_down_to_no_tax_has_no_end_without_latency(bandwidth):
+    wide = replace(FITTED.gumbel, cov=((4.0, 0.0), (0.0, 2.0)))
+    Workspace(Path(".synctax")).keep_tax(replace(FITTED, gumbel=wide))
+    asked = ("--topology", "switched", "--n", 8, "--alpha-us", 0)
+    result = bandwidth(*asked)
+    assert "– no end" in result.stdout
+    assert "without the tax no bandwidth is enough" in result.stdout
+    told = envelope(bandwidth(*asked, "--format", "json"))["rows"][0]
+    assert told["tau_lo_us"] == 0
+    assert told["gb_per_s_hi"] is None
+    assert told["hockney_gb_per_s"] is None
 
 
 def test_a_file_is_a_tax(bandwidth, tmp_path):
