@@ -23,6 +23,7 @@ from synctax.synth.maxima import maxima
 from synctax.synth.path import LATENCIES, Timeline
 from synctax.synth.program import build
 from synctax.synth.simulate import initial_state, simulate_step
+from synctax.trace.model import EventKind
 from synctax.trace.names import kernel
 from tests.attribution.examples import EXAMPLE, kept, measured
 
@@ -466,6 +467,26 @@ def test_starved_hosts_leave_a_third_of_collectives_and_nearly_none_of_the_tax(
         assert (block.gpu, block.dtype) == ("A100-SXM4-80GB", "fp16")
     assert [block.kernels for block in times.blocks] == [9, 5]
     assert found.payload_bytes == 67_108_864
+
+
+def test_block_times_are_the_kernels_of_the_one_stream_that_computes(shared_traces):
+    """Which also has memsets, on the paths of one of the two blocks: no compute."""
+    folder = shared_traces / "megatron-tp8-a100"
+    tax, found = measured(folder), found_in(folder)
+    seen, matches, memsets = windows(tax), tax.matches, 0
+    for row, slot in enumerate(found.slot.tolist()):
+        for number in range(8):
+            one = matches.first[slot] + number
+            rank = matches.ranks[matches.table.rank[matches.row[one]]]
+            events = kept(folder).traces[rank.path].events
+            fence = matches.first[seen.fence[slot]] + number
+            end_ns = events.start_ns + events.duration_ns
+            inside = (events.start_ns >= seen.end_ns[fence]) & (events.stream == 7)
+            inside &= end_ns <= seen.start_ns[one]
+            computes = inside & (events.kind == EventKind.KERNEL)
+            assert found.times.us[row, number] == events.duration_ns[computes].sum() / 1000
+            memsets += int((inside & (events.kind == EventKind.MEMSET)).sum())
+    assert memsets > 100
 
 
 @pytest.mark.parametrize(
