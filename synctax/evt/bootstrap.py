@@ -187,8 +187,8 @@ def bootstrap(
             method: np.array([predicted_us(p, method, n) for p in again])
             for method in tau_us
         },
-        gumbel_us=np.array([_gumbel_us(p) for p in again]),
-        shape=np.array([p.gev.shape if p.gev else np.nan for p in again]),
+        gumbel_us=np.array([_gumbel_us(p, fitted) for p in again]),
+        shape=np.array([_shape(p, fitted) for p in again]),
         memory=past,
         notes=_failed(again, fitted.methods),
     )
@@ -237,10 +237,14 @@ def _deviations(prepared: Resampler, sample: Sample, near: Predictors) -> Deviat
     )
 
 
-def _gumbel_us(fitted: Predictors) -> tuple[float, float]:
-    if fitted.gumbel is None:
+def _gumbel_us(again: Predictors, fitted: Predictors) -> tuple[float, float]:
+    if again.gumbel is None or fitted.gumbel is None:
         return np.nan, np.nan
-    return fitted.b_us * fitted.gumbel.loc, fitted.b_us * fitted.gumbel.scale
+    return again.b_us * again.gumbel.loc, again.b_us * again.gumbel.scale
+
+
+def _shape(again: Predictors, fitted: Predictors) -> float:
+    return again.gev.shape if again.gev and fitted.gev else np.nan
 
 
 def _failed(again: list[Predictors], methods: tuple[Method, ...]) -> tuple[Note, ...]:

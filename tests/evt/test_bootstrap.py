@@ -50,8 +50,8 @@ def test_a_draw_has_as_many_instances_of_each_series_in_blocks_of_time(
 def test_every_instance_is_drawn_equally_often():
     u = units_of(several())
     random = np.random.default_rng(1)
-    count = np.bincount(np.concatenate([draw(u, 3, random) for _ in range(3_000)]))
-    assert abs(count / 3_000 - 1).max() < 0.12
+    count = np.bincount(np.concatenate([draw(u, 3, random) for _ in range(1_000)]))
+    assert abs(count / 1_000 - 1).max() < 0.2
 
 
 @settings(max_examples=20)
@@ -88,7 +88,7 @@ def test_the_same_seed_gives_the_same_resamples():
 def test_intervals_hold_the_prediction_and_shrink_with_more_instances():
     widths = []
     for instances in (40, 640):
-        found = bootstrap(standardise(normal_times(instances, 4)), N, resamples=40)
+        found = bootstrap(standardise(normal_times(instances, 4)), N, resamples=25)
         assert found.n is N
         for method, tau_us in found.tau_us.items():
             lo, hi = found.interval_us(method)
@@ -228,7 +228,7 @@ def test_what_does_not_vary_within_series_has_no_memory():
 def test_wider_intervals_where_instances_resemble_each_other():
     widths = []
     for r in (0.0, 0.9):
-        found = bootstrap(standardise(autocorrelated(300, r)), N, resamples=60)
+        found = bootstrap(standardise(autocorrelated(300, r)), N, resamples=30)
         logs = np.log(found.resampled_us["gumbel"])
         widths.append(logs.std(axis=0)[0])
     assert widths[1] > 1.5 * widths[0]

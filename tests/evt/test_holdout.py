@@ -63,7 +63,7 @@ def test_over_time_each_series_is_halved():
 
 
 def test_the_error_of_a_good_predictor_lies_around_zero_and_of_a_bad_one_does_not():
-    found, _ = hold_out(normal_times(600, 8, common=1.0), resamples=60)
+    found, _ = hold_out(normal_times(600, 8, common=1.0), resamples=25)
     (good,) = rows_of(found, "ranks", "deviations")
     (bad,) = rows_of(found, "ranks", "gumbel")
     assert good.error_lo < 0 < good.error_hi
@@ -74,7 +74,7 @@ def test_the_error_of_a_good_predictor_lies_around_zero_and_of_a_bad_one_does_no
 def test_a_job_that_grows_slower_is_found_over_time():
     us = normal_times(200, 4).us
     us[100:] = 1_000 + 3 * (us[100:] - 1_000)
-    found, _ = hold_out(block_times(us), resamples=40)
+    found, _ = hold_out(block_times(us), resamples=20)
     for row in found:
         if row.kind == "time":
             assert row.error_hi < -0.4
@@ -85,7 +85,7 @@ def test_prediction_and_measurement_are_drawn_together():
     random = np.random.default_rng(9)
     level = np.exp(random.normal(0, 0.7, size=(300, 1)))
     times = block_times(1_000 + 20 * level * random.normal(size=(300, 8)))
-    found, _ = hold_out(times, resamples=60)
+    found, _ = hold_out(times, resamples=30)
     (row,) = rows_of(found, "ranks", "deviations")
     waits = times.us.max(axis=1) - times.us.mean(axis=1)
     alone = 2 * 1.96 * waits.std() / np.sqrt(300) / waits.mean()
@@ -164,7 +164,7 @@ def test_too_few_instances_are_refused():
 
 def test_groups_of_one_instance_stay_together():
     times, _ = cut(normal_times(100, 8), 4)
-    found, _ = hold_out(times, resamples=20)
+    found, _ = hold_out(times, resamples=4)
     (row,) = rows_of(found, "ranks", "gumbel")
     assert (row.n_fit, row.n) == (2, 4)
     assert_allclose(row.measured_us, measured_us(times)[-1])
