@@ -224,11 +224,15 @@ def bandwidth(
     from synctax.bandwidth.flops import Reading
     from synctax.cli import bandwidth_results as results
     from synctax.cli.bandwidth_setup import Asked, Benchmarks, find_tax, set_up, sizes
-    from synctax.report import bandwidth_view as view
+    from synctax.report import (
+        bandwidth_algorithms_view,
+        bandwidth_flops_view,
+        bandwidth_view,
+    )
     from synctax.report.output import emit, notes
 
     if algorithms:
-        emit(results.algorithms(), out, render=view.algorithms_parts)
+        emit(results.algorithms(), out, render=bandwidth_algorithms_view.parts)
         return
     _check(elasticities, growths, fitted=bool(benchmarks), residuals=residuals)
     tax = find_tax(source, None if no_cache else workspace, tax_method)
@@ -262,7 +266,7 @@ def bandwidth(
             compute_us=compute_us,
             reading=Reading(tau_with_flops, grounding),
         )
-        emit(result, out, render=lambda shown: view.flops_parts(shown, setting))
+        emit(result, out, render=lambda shown: bandwidth_flops_view.parts(shown, setting))
         return
     result, setting = results.best(
         setup,
@@ -272,7 +276,7 @@ def bandwidth(
         elasticities=elasticities,
         price=price_per_gb_per_s,
     )
-    emit(result, out, render=lambda shown: view.parts(shown, setting))
+    emit(result, out, render=lambda shown: bandwidth_view.parts(shown, setting))
 
 
 def _check(

@@ -11,7 +11,8 @@ from synctax.bandwidth.formulas import FORMULAS
 from synctax.bandwidth.sweep import Wait, sweep, sweep_flops
 from synctax.cli.bandwidth_setup import Asked, Setup, Tax, crossings
 from synctax.errors import SynctaxError
-from synctax.report.bandwidth_view import PER_DIRECTION, Setting, flops_verdict, verdict
+from synctax.report import bandwidth_flops_view, bandwidth_view
+from synctax.report.bandwidth_text import PER_DIRECTION, Setting, records
 from synctax.report.output import Result
 from synctax.report.tables import number, rate_gb_per_s
 from synctax.schema import (
@@ -83,7 +84,7 @@ def best(
         "crossings": [
             {"topology": topology, "n": n} for topology, n in setting.crossings.items()
         ],
-        "verdict": verdict(_records(frame), setting),
+        "verdict": bandwidth_view.verdict(records(frame), setting),
     }
     parameters = {**_parameters(setup, tax, asked, wait), **own}
     return _result(BANDWIDTH, frame, parameters, setup, tax, extra), setting
@@ -120,7 +121,7 @@ def flops(
     frame = sweep_flops(setup.links, growths, wait, compute_us=known, asked=reading)
     setting = _setting(setup, tax, asked, {})
     own = {"flops_growth": growths, "compute_us": known, **asdict(reading)}
-    extra = {"verdict": flops_verdict(_records(frame))}
+    extra = {"verdict": bandwidth_flops_view.verdict(records(frame))}
     parameters = {**_parameters(setup, tax, asked, wait), **own}
     return _result(BANDWIDTH_FLOPS, frame, parameters, setup, tax, extra), setting
 
@@ -217,8 +218,3 @@ def _fit(fit: "Calibration") -> dict[str, Any]:
         "r2": fit.r2,
         "residual_max": float(np.abs(fit.residual).max()),
     }
-
-
-def _records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
-    records = frame.astype(object).to_dict("records")
-    return [{str(name): value for name, value in row.items()} for row in records]

@@ -1,0 +1,163 @@
+"""Words that all views of bandwidth share: what was assumed, how far it reaches."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synctax.report.tables import Sentence, number, size_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synctax.bandwidth.calibrate import Calibration
+
+FAR = 8.0
+"""From so many times the ranks of the fit on, a prediction is far from its data."""
+
+PER_DIRECTION = "GB/s are 10⁹ bytes a second, per GPU and direction"
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a result was computed for, in words and numbers.
+
+    Parameters
+    ----------
+    tax : str
+        Which tax was used.
+    link : str
+        Which link is today's; "" without one.
+    crossings : mapping
+        By topology, from how many ranks on the tax outweighs the transfer; None never.
+    largest_n : int
+        Up to how many ranks that was looked for.
+    fits : tuple of Calibration
+        Links fitted to nccl-tests.
+    torus : tuple of int
+        Dimensions, if they were given.
+    n_fit : int or None
+        Ranks that the tax was fitted on; None without a tax.
+    levels : str
+        How domains are joined, where links are hierarchical.
+    """
+
+    tax: str
+    link: str
+    crossings: dict[str, int | None]
+    largest_n: int
+    fits: "tuple[Calibration, ...]" = ()
+    torus: tuple[int, ...] = ()
+    n_fit: int | None = None
+    levels: str = ""
+
+
+def records(frame: "pd.DataFrame") -> list[Row]:
+    """Return the rows as mappings of column to value, null as None or NaN."""
+    found = frame.astype(object).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in found]
+
+
+def below(share: float) -> str:
+    """Write by how much a bandwidth is lower, with two digits after the point.
+
+    Examples
+    --------
+    >>> below(0.372613), below(-0.0001)
+    ('37.26 %', '−0.01 %')
+    """
+    return f"{100 * share:.2f} %".replace("-", "−")
+
+
+def elasticity_text(value: float) -> str:
+    """Write an elasticity with a real minus sign.
+
+    Examples
+    --------
+    >>> elasticity_text(-0.5), elasticity_text(-0.16455)
+    ('−0.5', '−0.165')
+    """
+    return f"−{number(-value)}"
+
+
+def basis(rows: Sequence[Row], setting: Setting) -> Iterator[str]:
+    """Say what was assumed, and how far it reaches.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of `schema.BANDWIDTH` or `schema.BANDWIDTH_FLOPS`.
+    setting : Setting
+
+    Yields
+    ------
+    str
+    """
+    first = rows[0]
+    alphas = dict.fromkeys(number(row["alpha_us"]) for row in rows)
+    yield (
+        f"{first['op']} of {size_bytes(first['payload_bytes'])}, "
+        f"α = {' or '.join(alphas)} µs, {PER_DIRECTION}"
+    )
+    yield f"tax: {setting.tax}"
+    if setting.link:
+        yield f"today's link: {setting.link}"
+    if setting.levels:
+        yield f"hierarchical: {setting.levels}"
+    odd = [r["n"] for r in rows if r["topology"] == "torus3d" and not _is_cube(r["n"])]
+    if odd and not setting.torus:
+        yield (
+            f"torus3d: ∛n is taken as a real number where n is no cube ({number(odd[0])}); "
+            "--torus 8x8x4 gives dimensions"
+        )
+    largest = max(row["n"] for row in rows)
+    if setting.n_fit is not None and largest > FAR * setting.n_fit:
+        yield (
+            f"n = {number(largest)} is {number(largest / setting.n_fit)} times the "
+            f"{setting.n_fit} ranks of the fit: far beyond what it has seen"
+        )
+
+
+def _is_cube(n: int) -> bool:
+    return int(round(float(n) ** (1 / 3)) ** 3) == n
+
+
+def fits(setting: Setting) -> Iterator[Sentence]:
+    """Say of every fitted link what was found, and how well.
+
+    Parameters
+    ----------
+    setting : Setting
+
+    Yields
+    ------
+    Sentence
+    """
+    for fit in setting.fits:
+        yield Sentence(fit_text(fit))
+    if len(setting.fits) > 1:
+        yield Sentence("a benchmark ran one algorithm: believe the fit of the one it used")
+
+
+def fit_text(fit: "Calibration") -> str:
+    """Say what a fit of nccl-tests found, and how well.
+
+    Parameters
+    ----------
+    fit : Calibration
+    """
+    worst = int(np.abs(fit.residual).argmax())
+    size = size_bytes(fit.measured[worst].payload_bytes)
+    alpha = (
+        f"α = {number(fit.alpha_us)} ± {number(fit.alpha_us_se)} µs"
+        if fit.alpha_us_se
+        else f"α = {number(fit.alpha_us)} µs as given"
+    )
+    return (
+        f"{fit.layout.topology}: nccl-tests ({len(fit.measured)} lines) give {alpha}, "
+        f"B = {number(fit.gb_per_s)} ± {number(fit.gb_per_s_se)} GB/s, R² {fit.r2:.4f}; "
+        f"largest residual {100 * fit.residual[worst]:+.1f} % at {size}"
+    )
