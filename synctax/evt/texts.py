@@ -75,3 +75,19 @@ def times(factor: float) -> str:
     return (
         f"{factor:,.0f}" if factor >= 9.95 or factor == round(factor) else f"{factor:.1f}"
     )
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number of things.
+
+    Parameters
+    ----------
+    number : int
+    noun : str
+
+    Examples
+    --------
+    >>> counted(1, "block"), counted(1200, "block")
+    ('1 block', '1,200 blocks')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

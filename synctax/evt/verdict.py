@@ -6,7 +6,7 @@ import numpy as np
 
 from synctax.evt.tau import doubling_us
 from synctax.evt.tax import METHODS, Method
-from synctax.evt.texts import percent, signed, time_us, times
+from synctax.evt.texts import counted, percent, signed, time_us, times
 
 if TYPE_CHECKING:
     from synctax.evt.doubts import Check
@@ -52,8 +52,8 @@ def headline(fit: "EvtFit") -> str:
     ranks = " and ".join(str(size) for size in sizes)
     of = f" of {inputs.group}" if inputs.group else ""
     what = (
-        f"{int(standard.instances.sum()):,} instances of {standard.a_us.size:,} compute "
-        f"blocks{of} over {ranks} ranks"
+        f"{counted(int(standard.instances.sum()), 'instance')} of "
+        f"{counted(standard.a_us.size, 'compute block')}{of} over {ranks} ranks"
     )
     if inputs.coverage is None:
         return what
@@ -113,7 +113,7 @@ def _small_share(fit: "EvtFit") -> str:
     rest = [f"{note.count:,} × {note.detail}" for note in covered.left_out]
     most = "; ".join(rest[:REASONS_TOLD])
     more = len(rest) - REASONS_TOLD
-    also = f" and {more} more reasons" if more > 0 else ""
+    also = f", and {counted(more, 'more reason')}" if more > 0 else ""
     return (
         f"the fit describes {percent(covered.tax_share)} of the tax: do not extrapolate it "
         f"to the job; the rest is left out ({most}{also})"

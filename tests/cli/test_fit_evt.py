@@ -1,0 +1,406 @@
+"""The command `fit-evt` as users meet it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from synctax import schema
+from synctax.cli import main
+from synctax.cli.fit_evt_stages import shown_as
+from synctax.evt.fit import fit_evt as fit_times
+from synctax.evt.results import Options
+from synctax.evt.tax_file import read_tax, to_json
+from synctax.report import tables
+from synctax.report.output import Output, emit
+from synctax.synth import SynthJob, write
+from synctax.workspace import Workspace
+from tests.conftest import ROOT, assert_in_words
+from tests.evt.simulated import SCALE_US, gumbel_ranks
+
+EXAMPLE = ROOT / "examples" / "tp4-fsdp2"
+
+FEW = ("--resamples", "50")
+
+KEYS = [
+    "verdict", "group", "n_fit", "blocks", "maxima", "a_us", "b_us", "r", "payload_bytes",
+    "doubling_us", "predictor", "coverage", "fits", "refused", "lr", "gof", "profile",
+    "resampling", "segments", "holdout", "checks",
+]  # fmt: skip
+"""Keys of the envelope that other programs rely on, beside those of every command."""
+
+
+@pytest.fixture
+def command(run, tmp_path, monkeypatch):
+    """Run a command in a folder of the test, with its workspace there."""
+    monkeypatch.chdir(tmp_path)
+    return run
+
+
+@pytest.fixture
+def fit_evt(command):
+    return lambda *args: command("fit-evt", *args, *FEW, "--workers", 1)
+
+
+@pytest.fixture(scope="module")
+def times_csv(tmp_path_factory) -> Path:
+    """Block times of 8 ranks by a Gumbel law."""
+    path = tmp_path_factory.mktemp("csv") / "times.csv"
+    found = fit_times(gumbel_ranks(60, 8), options=Options(resamples=4))
+    found.per_instance().to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def maxima_csv(tmp_path_factory) -> Path:
+    """Normalised maxima by a Gumbel law of location 0.8 and scale 0.65."""
+    path = tmp_path_factory.mktemp("csv") / "z.csv"
+    z = np.random.default_rng(0).gumbel(0.8, 0.65, 400)
+    pd.DataFrame({"z": z}).to_csv(path, index=False)
+    return path
+
+
+OF_MAXIMA = ("--fit-n", 4, "--a-us", 10_000, "--r", 0.02)
+
+
+def envelope(result) -> dict:
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def refused(result, code=1) -> str:
+    assert result.exit_code == code, result.stdout + result.stderr
+    assert_in_words(result)
+    assert result.stdout == ""
+    return result.stderr
+
+
+# ------------------------------------------------------------------------- from traces
+
+
+def once(*args) -> object:
+    """Run a command outside of a test, for many of them."""
+    return CliRunner().invoke(main, [str(arg) for arg in args])
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory) -> tuple[str, Path]:
+    """What people see of the example, and the workspace."""
+    place = tmp_path_factory.mktemp("workspace") / ".synctax"
+    result = once("fit-evt", EXAMPLE, "--workspace", place, "-q", *FEW, "--workers", 1)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout, place
+
+
+@pytest.fixture(scope="module")
+def told(shown) -> dict:
+    """The envelope of the example, of what was measured last."""
+    _, place = shown
+    return envelope(once("fit-evt", "--workspace", place, "--format", "json", *FEW))
+
+
+def test_the_view_is_golden(shown, golden):
+    golden("fit-evt/tp4-fsdp2.txt", shown[0])
+
+
+def test_the_first_line_tells_the_share_of_the_tax(shown):
+    first = shown[0].splitlines()[0]
+    assert first.startswith("90 % of the tax of tp is explained by GPU-only blocks")
+    assert "(84 of 94 collectives)" in first
+
+
+def test_json_is_an_envelope_with_the_promised_keys(told):
+    found = told
+    assert found["schema"] == "synctax.fit-evt/1"
+    assert list(found)[3:-1] == KEYS
+    assert list(found["rows"][0]) == list(schema.FIT_EVT.names)
+    assert found["group"] == "tp"
+    assert found["coverage"]["entered"] == 84
+    assert found["coverage"]["left_out"][0]["reason"] == "through_collective"
+    assert found["payload_bytes"] == 8_388_608
+    assert found["parameters"]["tolerance_us"] == 3.0
+    assert {row["kind"] for row in found["holdout"]} == {"ranks", "time"}
+    assert all(row["message"] for row in found["checks"] if row["fired"])
+    assert found["segments"][0]["group"] == "all"
+
+
+def test_the_tax_is_kept_with_what_it_is_of(told, shown):
+    place = shown[1]
+    model = Workspace(place).tax()
+    assert model.source.kind == "traces"
+    assert model.source.targets == (str(EXAMPLE),)
+    assert model.source.when is not None
+    assert model.gumbel.scale == told["fits"]["gumbel"]["scale"]
+    assert model.coverage.share_of_tax == pytest.approx(0.9, abs=0.01)
+    assert Workspace(place).measured_since(model) == ()
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory) -> Path:
+    """A small job whose blocks are seen often enough."""
+    folder = tmp_path_factory.mktemp("job") / "traces"
+    write(SynthJob(tp=2, fsdp=1, layers=2, steps=8, jitter=0.1), folder)
+    return folder
+
+
+def test_four_commands_work_one_after_the_other(command, job):
+    assert command("measure", job, "--workers", 1).exit_code == 0
+    assert command("attribute", "--group", "tp", "--workers", 1).exit_code == 0
+    result = command("fit-evt", *FEW, "--workers", 1)
+    assert result.exit_code == 0, result.stderr
+    assert "as measured just now (.synctax)" in result.stderr
+    assert "note: the tax is kept in .synctax/tax.json for synctax bandwidth" in (
+        result.stderr
+    )
+    result = command("bandwidth", "--topology", "switched", "--n", 512)
+    assert result.exit_code == 0, result.stderr
+    assert "using the tax of" in result.stderr
+    assert "(tp), fitted just now (.synctax)" in result.stderr
+    assert "llama3" not in result.stdout + result.stderr
+
+
+def test_the_number_of_workers_changes_nothing(command, job):
+    texts = {
+        command(
+            "fit-evt", job, "--no-cache", "--format", "json", *FEW, "--workers", count
+        ).stdout
+        for count in (1, 2)
+    }
+    assert len(texts) == 1
+
+
+def test_the_tax_file_can_be_read_and_is_the_same_each_time(fit_evt, job):
+    for name in ("one.json", "two.json"):
+        assert fit_evt(job, "--no-cache", "--tax", name, "-q").exit_code == 0
+    assert Path("one.json").read_bytes() == Path("two.json").read_bytes()
+    assert not Path(".synctax").exists()
+    assert read_tax("one.json").group == "tp"
+
+
+def test_traces_of_other_jobs_are_pooled(fit_evt, job, told):
+    result = fit_evt(job, "--also", EXAMPLE, "--group", "tp", "--format", "json")
+    found = envelope(result)
+    assert found["parameters"]["also"] == [str(EXAMPLE)]
+    assert found["n_fit"] == 2
+    assert found["coverage"]["collectives"] > told["coverage"]["collectives"]
+    assert Workspace(Path(".synctax")).last_measure().targets == (str(job),)
+
+
+def test_a_tax_of_another_job_is_not_taken_for_this_ones(command, fit_evt, job, tmp_path):
+    assert fit_evt(job, "-q").exit_code == 0
+    short = tmp_path / "short"
+    write(SynthJob(tp=2, fsdp=1, layers=1, steps=2), short)
+    assert command("measure", short, "-q").exit_code == 0
+    said = refused(fit_evt())
+    assert "a fit would stand for" in said
+    assert "note: .synctax/tax.json still holds the tax that was fitted before" in said
+    said = command("bandwidth", "--topology", "ring", "--n", 8).stderr
+    assert "note: short was measured since, and this is not its tax" in said
+
+
+def test_without_a_measurement_and_without_traces_nothing_is_fitted(fit_evt):
+    assert "nothing was measured" in refused(fit_evt())
+
+
+def test_a_host_bound_job_is_refused_with_its_share(fit_evt, command, shared_traces):
+    traces = shared_traces / "megatron-tp8-a100"
+    assert command("measure", traces, "-q").exit_code == 0
+    assert command("attribute", "-q").exit_code == 0
+    said = refused(fit_evt())
+    assert "a fit would stand for 0.3 % of the tax (32 of 83 collectives)" in said
+    assert "51 × the path of a rank runs through the CPU; 99.7% of the tax" in said
+    assert not Path(".synctax/tax.json").exists()
+    said = command("bandwidth", "--topology", "switched", "--n", 512).stderr
+    assert "using the built-in llama3-70b-h200" in said
+    # cut to 4 ranks there are maxima enough; the share stands first
+    lines = fit_evt("--fit-ranks", 4, "-q").stdout.splitlines()
+    assert lines[0].startswith("0.3 % of the tax of unlabelled is explained by")
+    assert lines[1].startswith("the fit describes 0.3 % of the tax: do not extrapolate")
+
+
+# ---------------------------------------------------------------------------- from CSV
+
+
+@pytest.mark.parametrize(
+    ("option", "table"),
+    [
+        ((), schema.FIT_EVT),
+        (("--per-block",), schema.FIT_EVT_BLOCKS),
+        (("--segments",), schema.FIT_EVT_SEGMENTS),
+        (("--holdout",), schema.FIT_EVT_HOLDOUT),
+        (("--checks",), schema.FIT_EVT_CHECKS),
+        (("--points", "pdf"), schema.FIT_EVT_PDF),
+        (("--points", "qq"), schema.FIT_EVT_QQ),
+        (("--points", "return-level"), schema.FIT_EVT_LEVELS),
+        (("--per-instance",), schema.FIT_EVT_INSTANCES),
+    ],
+)
+def test_every_table_is_shown_and_goes_to_files_whole(a_fit, tmp_path, option, table):
+    option, _, points = " ".join(option).partition(" ")
+    if points:
+        option = "--points"
+    result, render = shown_as(a_fit, {}, option, points or None, Output())
+    assert result.table == table
+    text = tables.to_text(render(result))
+    assert len(text.splitlines()) > 2
+    emit(result, Output("parquet", tmp_path / "out.parquet"), render=render)
+    read = pd.read_parquet(tmp_path / "out.parquet")
+    assert tuple(read.columns) == table.names
+    assert len(read) > 0
+
+
+@pytest.fixture(scope="module")
+def a_fit():
+    return fit_times(gumbel_ranks(60, 8), options=Options(resamples=4))
+
+
+def test_block_times_that_were_written_are_read_back(fit_evt, times_csv):
+    given = ("--block-times", times_csv, "--no-cache", "-q")
+    assert fit_evt(*given, "--per-instance", "-o", "again.csv").exit_code == 0
+    assert Path("again.csv").read_text() == times_csv.read_text()
+
+
+def test_files_are_pooled_and_cut(fit_evt, times_csv, tmp_path):
+    other = tmp_path / "other.csv"
+    found = fit_times(gumbel_ranks(60, 4, seed=2), options=Options(resamples=4))
+    found.per_instance().to_csv(other, index=False)
+    given = ("--block-times", times_csv, "--block-times", other, "--fit-ranks", 3)
+    told = envelope(fit_evt(*given, "--format", "json"))
+    assert (told["n_fit"], told["maxima"]) == (3, 180)
+    assert told["coverage"] is None
+    model = Workspace(Path(".synctax")).tax()
+    assert model.source.kind == "block_times"
+    assert model.source.targets == ()
+
+
+def test_files_are_pooled_with_traces(fit_evt, times_csv, job):
+    given = (job, "--block-times", times_csv, "--format", "json")
+    told = envelope(fit_evt(*given, "--no-cache"))
+    assert told["n_fit"] == 2
+    assert told["coverage"] is None
+
+
+def test_a_law_that_is_known_is_found(fit_evt, times_csv):
+    rows = envelope(fit_evt("--block-times", times_csv, "--format", "json"))["rows"]
+    for row in rows:
+        true_us = SCALE_US * np.log(row["n"])
+        assert row["tau_lo_us"] < true_us < row["tau_hi_us"]
+
+
+def test_maxima_that_are_known_are_found(fit_evt, maxima_csv):
+    told = envelope(fit_evt("--maxima", maxima_csv, *OF_MAXIMA, "--format", "json"))
+    assert told["fits"]["gumbel"]["loc"] == pytest.approx(0.8, abs=0.1)
+    assert told["fits"]["gumbel"]["scale"] == pytest.approx(0.65, abs=0.08)
+    assert (told["a_us"], told["b_us"]) == (10_000, 200)
+    for row in told["rows"]:
+        true_us = 200 * (0.8 + 0.65 * (np.euler_gamma + np.log(row["n"] / 4)))
+        assert row["tau_lo_us"] < true_us < row["tau_hi_us"]
+    assert Workspace(Path(".synctax")).tax().source.kind == "maxima"
+
+
+def test_maxima_are_shown_without_what_they_do_not_tell(fit_evt, maxima_csv):
+    text = fit_evt("--maxima", maxima_csv, *OF_MAXIMA, "-q", "-v").stderr
+    assert "exclude" in text
+    text = fit_evt("--maxima", maxima_csv, *OF_MAXIMA).stdout
+    assert text.startswith("400 maxima over groups of 4 ranks, for block times with a mean")
+    assert "deviations" not in text
+    assert "held-out" not in text
+    assert "on these paths" not in text
+
+
+def test_sizes_and_level_are_as_asked(fit_evt, maxima_csv):
+    given = ("--maxima", maxima_csv, *OF_MAXIMA, "--format", "json")
+    wide = envelope(fit_evt(*given, "--n", "8,72-288"))["rows"]
+    assert [row["n"] for row in wide] == [8, 72, 144, 288]
+    narrow = envelope(fit_evt(*given, "--n", "8,72-288", "--level", 0.5))["rows"]
+    assert narrow[0]["tau_hi_us"] < wide[0]["tau_hi_us"]
+
+
+def test_another_seed_draws_others(fit_evt, maxima_csv):
+    given = ("--maxima", maxima_csv, *OF_MAXIMA, "--no-cache", "--format", "csv")
+    assert fit_evt(*given).stdout == fit_evt(*given).stdout
+    assert fit_evt(*given).stdout != fit_evt(*given, "--seed", 1).stdout
+
+
+# ---------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--per-block", "--checks"), "--per-block and --checks exclude each other"),
+        (("--fit-n", "4"), "--fit-n are for --maxima only"),
+        (("--maxima", "z.csv", "--fit-n", "4", "--a-us", "1"), "also needs --r"),
+        (("--maxima", "z.csv", *OF_MAXIMA, "--also", "t"), "stands alone"),
+        (("--maxima", "z.csv", *OF_MAXIMA, "--block-times", "z.csv"), "stands alone"),
+        (("--maxima", "z.csv", *OF_MAXIMA, "--segments"), "--segments is of block times"),
+        (("--maxima", "z.csv", "--fit-n", "1"), "--fit-n"),
+        (("--level", "1"), "--level"),
+        (("--fit-ranks", "1"), "--fit-ranks"),
+        (("--n", "1"), "waits for nobody"),
+        (("--points", "violin"), "--points"),
+    ],
+)
+def test_wrong_usage_is_told(fit_evt, maxima_csv, args, words):
+    Path("z.csv").write_bytes(maxima_csv.read_bytes())
+    assert words in refused(fit_evt(*args), 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("block,instance,rank\na,0,0\n", "lacks the column us"),
+        ("", "is empty"),
+        ("block,instance,rank,us\na,0,0,x\n", "us is 'x'; expected"),
+    ],
+)
+def test_a_damaged_file_is_told(fit_evt, text, words):
+    Path("times.csv").write_text(text)
+    assert words in refused(fit_evt("--block-times", "times.csv"), 3)
+
+
+def test_too_few_instances_are_refused(fit_evt):
+    lines = [
+        "block,instance,rank,us",
+        *(f"a,{i},{r},{i + r}" for i in range(9) for r in (0, 1)),
+    ]
+    Path("times.csv").write_text("\n".join(lines))
+    said = refused(fit_evt("--block-times", "times.csv"))
+    assert "needs 10 instances of a compute block" in said
+    assert not Path(".synctax/tax.json").exists()
+
+
+def test_sizes_below_the_fit_are_refused(fit_evt, times_csv):
+    said = refused(fit_evt("--block-times", times_csv, "--n", "4"))
+    assert "n = 4 is below the 8 ranks of the fit" in said
+
+
+def test_a_workspace_that_is_not_ours_is_left_alone(fit_evt, times_csv):
+    Path(".synctax").mkdir()
+    Path(".synctax/tax.json").write_text('{"rate": 0.19}')
+    said = refused(fit_evt("--block-times", times_csv))
+    assert "holds what synctax did not make" in said
+    assert Path(".synctax/tax.json").read_text() == '{"rate": 0.19}'
+
+
+def test_a_tax_file_in_no_folder_is_refused(fit_evt, times_csv):
+    said = refused(fit_evt("--block-times", times_csv, "--tax", "no/tax.json"))
+    assert "no/" in said
+
+
+def test_what_cannot_be_kept_is_told_and_shown_all_the_same(fit_evt, times_csv, tmp_path):
+    (tmp_path / "file").write_text("")
+    result = fit_evt("--block-times", times_csv, "--workspace", "file/in")
+    assert result.exit_code == 0
+    assert "nothing is kept for later commands" in result.stderr
+
+
+def test_a_tax_that_was_kept_is_the_one_that_is_written(fit_evt, times_csv):
+    assert fit_evt("--block-times", times_csv, "--tax", "tax.json", "-q").exit_code == 0
+    kept = Workspace(Path(".synctax")).tax()
+    written = read_tax("tax.json")
+    assert to_json(written) == Path("tax.json").read_bytes()
+    assert kept.gumbel == written.gumbel
