@@ -58,6 +58,13 @@ class Calibration:
         return np.array([one.time_us for one in self.measured])
 
     @property
+    def latency_share(self) -> float:
+        """Share of the latency in the shortest fitted time: small, it is extrapolated."""
+        shortest = int(self.fitted_us.argmin())
+        p, _ = _steps(self.measured[shortest : shortest + 1], self.layout)
+        return float(p[0] * self.alpha_us / self.fitted_us[shortest])
+
+    @property
     def residual(self) -> F64:
         """Measured over fitted time, less 1."""
         return self.time_us / self.fitted_us - 1
@@ -167,8 +174,8 @@ def _check_alpha(alpha: float, error: float, size: F64) -> None:
     if not _certain(alpha, error, len(size) - 2):
         told = f" ({alpha:,.2f} ± {error:,.2f} µs)" if np.isfinite(error) else ""
         raise FitError(
-            f"{_sizes(size)} do not tell the latency{told}: their time is all transfer; "
-            "add smaller ones (-b 8K), or give --alpha-us"
+            f"{_sizes(size)} do not tell the latency{told}: add smaller ones (-b 8K), "
+            "choose sizes whose times lie on one line (--nccl-bytes), or give --alpha-us"
         )
 
 

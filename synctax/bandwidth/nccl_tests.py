@@ -27,7 +27,10 @@ MIN_RATE = 1.0
 """Below so many GB/s the two decimals of the bandwidths say nothing of that factor."""
 
 _PREFIX = re.compile(r"^(?:\[\d+(?:,\d+)*\]<std(?:out|err)>:|\s*\d+: (?=\s*[\d#]))")
-_RANK = re.compile(r"^#\s+Rank\s+(\d+)\s")
+_TAG = re.compile(r"\[\d+\]")
+"""What some launchers put before every piece that is written, within a line too."""
+
+_RANK = re.compile(r"^[#\s]*Rank\s+(\d+)\s.*\bon\b")
 _NRANKS = re.compile(r"\bnranks (\d+)\b")
 _PROGRAM = re.compile(
     r"(?<![a-z])(all_?reduce|reduce_?scatter|all_?gather|all_?to_?all)(?=_perf|[^a-z]|$)"
@@ -155,7 +158,7 @@ def _read(path: Path, *, in_place: bool) -> _Table:
     above = ""
     text = path.read_bytes().decode("utf-8", "replace")
     for number, raw in enumerate(text.splitlines(), 1):
-        line = _PREFIX.sub("", raw)
+        line = _TAG.sub("", _PREFIX.sub("", raw))
         words = line.lstrip("# ").split()
         if words[:2] == ["size", "count"]:
             header = _header(line, above)

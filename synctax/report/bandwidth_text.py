@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.report.tables import Sentence, number, size_bytes
+from synctax.report.tables import Sentence, number, percent, size_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 FAR = 8.0
 """From so many times the ranks of the fit on, a prediction is far from its data."""
+
+LATENCY_SEEN = 0.5
+"""A smaller share of the shortest time than this is too little to see a latency by."""
 
 PER_DIRECTION = "GB/s are 10⁹ bytes a second, per GPU and direction"
 
@@ -151,6 +154,13 @@ def fit_text(fit: "Calibration") -> str:
     """
     worst = int(np.abs(fit.residual).argmax())
     size = size_bytes(fit.measured[worst].payload_bytes)
+    signed = f"{100 * fit.residual[worst]:+.1f} %".replace("-", "−")
+    extrapolated = ""
+    if fit.alpha_us_se and fit.latency_share < LATENCY_SEEN:
+        extrapolated = (
+            f"; α is extrapolated: latency is {percent(fit.latency_share)} of the "
+            "shortest time"
+        )
     alpha = (
         f"α = {number(fit.alpha_us)} ± {number(fit.alpha_us_se)} µs"
         if fit.alpha_us_se
@@ -159,5 +169,5 @@ def fit_text(fit: "Calibration") -> str:
     return (
         f"{fit.layout.topology}: nccl-tests ({len(fit.measured)} lines) give {alpha}, "
         f"B = {number(fit.gb_per_s)} ± {number(fit.gb_per_s_se)} GB/s, R² {fit.r2:.4f}; "
-        f"largest residual {100 * fit.residual[worst]:+.1f} % at {size}"
+        f"largest residual {signed} at {size}{extrapolated}"
     )

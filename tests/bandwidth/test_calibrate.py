@@ -10,6 +10,7 @@ from synctax.bandwidth.calibrate import calibrate
 from synctax.bandwidth.nccl_tests import Measured, read_nccl_tests
 from synctax.bandwidth.topology import Domain, Layout, cost
 from synctax.errors import FitError, SynctaxError
+from synctax.report.bandwidth_text import fit_text
 from tests.bandwidth.nccl_output import Bench
 
 SIZES = [2**k for k in range(13, 33)]
@@ -101,6 +102,17 @@ def test_a_latency_that_is_given_is_kept(alpha):
     found = calibrate(lines, SWITCHED, alpha_us=alpha)
     assert (found.alpha_us, found.alpha_us_se) == (alpha, 0.0)
     assert found.gb_per_s == pytest.approx(370)
+
+
+def test_the_share_of_latency_tells_what_is_extrapolated():
+    small, large = (
+        calibrate(measured(SWITCHED, 5.0, 370.0, sizes=sizes), SWITCHED)
+        for sizes in (SIZES, SIZES[15:])
+    )
+    assert small.latency_share == pytest.approx(10 / (10 + 1.75 * SIZES[0] / 370e3))
+    assert large.latency_share == pytest.approx(10 / (10 + 1.75 * SIZES[15] / 370e3))
+    assert "extrapolated" not in fit_text(small)
+    assert "α is extrapolated: latency is 0.8 % of the shortest time" in fit_text(large)
 
 
 # ---------------------------------------------------------------------- refusals

@@ -19,6 +19,8 @@ LAYOUTS = [
     Layout("in_switch"), Layout("hierarchical", domain=Domain(8, 50.0)),
 ]  # fmt: skip
 
+few = settings(max_examples=40)
+
 layouts = st.sampled_from(LAYOUTS)
 flat = st.sampled_from(LAYOUTS[:-1])
 sizes = st.sampled_from([8.0, 64.0, 512.0, 4096.0])
@@ -42,6 +44,7 @@ def best(layout, n, payload, alpha, tau, elasticity):
 
 
 # links between domains would take longer too
+@few
 @given(
     st.sampled_from(LAYOUTS[:-1]), sizes, payloads, latencies, taxes, elasticities, factors
 )
@@ -50,6 +53,7 @@ def test_bandwidth_is_linear_in_the_payload(layout, n, payload, alpha, tau, e, f
     assert best(layout, n, factor * payload, alpha, tau, e) == pytest.approx(factor * one)
 
 
+@few
 @given(layouts, sizes, payloads, latencies, taxes, elasticities, factors)
 def test_bandwidth_falls_in_the_tax_and_in_the_latency(
     layout, n, payload, alpha, tau, e, factor
@@ -59,6 +63,7 @@ def test_bandwidth_falls_in_the_tax_and_in_the_latency(
     assert best(layout, n, payload, factor * alpha, tau, e) < one
 
 
+@few
 @given(layouts, sizes, payloads, latencies, taxes, elasticities, elasticities)
 def test_the_reduction_is_the_same_for_every_elasticity(
     layout, n, payload, alpha, tau, one, other
@@ -70,6 +75,7 @@ def test_the_reduction_is_the_same_for_every_elasticity(
         assert 1 - with_tax / without == pytest.approx(told, abs=1e-9)
 
 
+@few
 @given(layouts, sizes, payloads, latencies, taxes, elasticities)
 def test_the_time_at_the_best_bandwidth_has_that_elasticity(
     layout, n, payload, alpha, tau, e
@@ -86,12 +92,14 @@ def test_the_time_at_the_best_bandwidth_has_that_elasticity(
     assert today.elasticity[0] == pytest.approx(e, rel=1e-9)
 
 
+@few
 @given(layouts, sizes, payloads, latencies, taxes)
 def test_a_target_of_less_saving_asks_for_more_bandwidth(layout, n, payload, alpha, tau):
     asked = [best(layout, n, payload, alpha, tau, e) for e in (-0.99, -0.5, -0.1, -0.01)]
     assert asked == sorted(asked)
 
 
+@few
 @given(sizes, payloads, latencies, taxes)
 def test_without_bound_near_0_and_to_nothing_near_minus_1(n, payload, alpha, tau):
     middle = best(LAYOUTS[0], n, payload, alpha, tau, -0.5)
@@ -105,6 +113,7 @@ def test_elasticities_that_no_bandwidth_has_are_refused(elasticity):
         best(LAYOUTS[0], 8.0, 1e6, 5.0, 1.0, elasticity)
 
 
+@few
 @given(layouts, sizes, payloads, latencies, elasticities)
 def test_without_a_tax_it_is_hockneys(layout, n, payload, alpha, e):
     hockney = best(layout, n, payload, alpha, 0.0, e)
@@ -155,6 +164,7 @@ def test_without_latency_only_the_tax_bounds_bandwidth():
     assert row["gb_per_s"] == pytest.approx(1.75e6 / 1e4)
 
 
+@few
 @given(st.floats(0, 1e6), st.floats(0.01, 1e6))
 def test_a_reduction_is_a_share(tau, floor):
     found = reduction(np.array([tau]), np.array([floor]))[0]
@@ -188,6 +198,7 @@ def end_to_end(tau: float, compute_us: float):
     return LINK.today(waits(64.0, tau), compute_us=compute_us)
 
 
+@few
 @given(grown_taxes, st.floats(1.0, 1e6), st.sampled_from(READINGS))
 def test_unchanged_flops_keep_todays_link(tau, compute_us, reading):
     found = grow(end_to_end(tau, compute_us), 450.0, 1.0, reading=reading)
@@ -196,6 +207,7 @@ def test_unchanged_flops_keep_todays_link(tau, compute_us, reading):
         assert found.hockney_gb_per_s[0] == pytest.approx(450)
 
 
+@few
 @given(grown_taxes, st.floats(1.0, 1e6), st.floats(0.1, 100))
 def test_own_elasticities_give_the_ratio_of_the_floors(tau, compute_us, f):
     found = grow(end_to_end(tau, compute_us), 450.0, f)
@@ -205,6 +217,7 @@ def test_own_elasticities_give_the_ratio_of_the_floors(tau, compute_us, f):
     assert found.hockney_gb_per_s[0] / 450 == pytest.approx(baseline)
 
 
+@few
 @given(grown_taxes, st.floats(1.0, 1e6), st.floats(1.01, 100))
 def test_a_tax_that_stays_lowers_the_growth(tau, compute_us, f):
     stays = grow(end_to_end(tau, compute_us), 450.0, f)
@@ -214,6 +227,7 @@ def test_a_tax_that_stays_lowers_the_growth(tau, compute_us, f):
     assert shrinks.tau_us[0] == pytest.approx(tau / f)
 
 
+@few
 @given(grown_taxes, st.floats(1.0, 1e6), st.floats(1.01, 100))
 def test_with_one_elasticity_the_reduction_is_the_share_of_the_tax(tau, compute_us, f):
     found = grow(end_to_end(tau, compute_us), 450.0, f, reading=Reading("stays", "common"))

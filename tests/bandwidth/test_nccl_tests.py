@@ -86,6 +86,14 @@ def test_lines_of_others_change_nothing(tmp_path_factory, seed):
     ]
 
 
+def test_tags_within_lines_and_a_missing_comment_sign_change_nothing(read):
+    text = Bench().text(SIZES, line_time_us)
+    tagged = re.sub(r"(?m)^( +\d.*-1)( .{31})", r"[0]\1[0]\2[0]", text)
+    assert tagged.count("[0]") == 3 * len(SIZES)
+    bare = re.sub(r"(?m)^#", " ", tagged)
+    assert read(tagged)[0] == read(bare)[0] == read(text)[0]
+
+
 @pytest.mark.parametrize("prefix", ["[1,0]<stdout>:", "0: ", "[1,0]<stderr>:"])
 def test_prefixes_of_launchers_are_taken_off(read, prefix):
     text = Bench().text(SIZES, line_time_us)
