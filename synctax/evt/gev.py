@@ -202,7 +202,7 @@ def fit_gev(
     """
     ordered = checked(z, what="block maxima", min_distinct=min_distinct)
     sample = standardise(ordered)
-    peak = _peak(sample, start)
+    peak = find_peak(sample, start)
     loc, log_scale, shape = peak.point.at.tolist()
     scale = math.exp(log_scale)
     return GevFit(
@@ -215,7 +215,7 @@ def fit_gev(
     )
 
 
-def _peak(sample: Standard, start: GevFit | None) -> Peak:
+def find_peak(sample: Standard, start: GevFit | None) -> Peak:
     """Find the highest maximum, or say why there is none."""
     objective = gev_objective(sample.x)
     if start is not None:

@@ -30,10 +30,13 @@ class Growth:
         ln k for the mean over k groups; -ln(-ln q) for the quantile of probability q.
     of_mean : bool
         Whether the term with Γ is there.
+    series : tuple of float
+        Coefficients of the powers of ξ in g.
     """
 
     log: float
     of_mean: bool
+    series: tuple[float, ...]
 
     def __call__(self, shape: float) -> tuple[float, float, float]:
         """Compute g and its first and second derivative.
@@ -63,20 +66,28 @@ class Growth:
         return g, g1, (power * (a1 * a1 + a2) - 2 * g1) / shape
 
     def _taylor(self, shape: float) -> tuple[float, float, float]:
-        c = exponential_series(self.log, of_mean=self.of_mean)
-        g = np.polynomial.Polynomial(c)
-        g1 = g.deriv()
-        return float(g(shape)), float(g1(shape)), float(g1.deriv()(shape))
+        g = g1 = half = 0.0
+        for c in reversed(self.series):
+            half = half * shape + g1
+            g1 = g1 * shape + g
+            g = g * shape + c
+        return g, g1, 2 * half
 
 
 def mean_growth(k: float) -> Growth:
     """Growth of the mean over k groups."""
-    return Growth(math.log(k), of_mean=True)
+    log = math.log(k)
+    return Growth(log, of_mean=True, series=_series(log, of_mean=True))
 
 
 def level_growth(period: float) -> Growth:
     """Growth of what one group in `period` exceeds."""
-    return Growth(-math.log(-math.log1p(-1 / period)), of_mean=False)
+    log = -math.log(-math.log1p(-1 / period))
+    return Growth(log, of_mean=False, series=_series(log, of_mean=False))
+
+
+def _series(log: float, *, of_mean: bool) -> tuple[float, ...]:
+    return tuple(map(float, exponential_series(log, of_mean=of_mean)))
 
 
 def growth_of_mean(log_k: F64 | float, shape: float) -> F64 | float:

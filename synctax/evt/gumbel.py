@@ -97,6 +97,11 @@ class GumbelFit:
         variance: F64 | float = ll + slope * (2 * ls + slope * ss)
         return np.sqrt(variance)
 
+    def return_level(self, period: F64 | float) -> F64:
+        """What one block maximum in `period` exceeds, on average; `period` > 1."""
+        y = -np.log(-np.log1p(-1 / np.asarray(period, np.float64)))
+        return self.loc + self.scale * y
+
     def pdf(self, z: F64) -> F64:
         """Probability density at z."""
         t = (np.asarray(z) - self.loc) / self.scale

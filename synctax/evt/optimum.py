@@ -17,6 +17,8 @@ _HALVINGS = 40
 _SLACK = 1e-12  # rounding of a log-likelihood, of its size
 _CURVATURE_FLOOR = 1e-8
 _NEAR_SE2 = 0.01
+_STUCK_GAIN = 1e-9
+_STUCK_SE2 = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +117,8 @@ def climb(
         if known is not None and known.is_near(here.at[free] + step):
             return known
         found = _line_search(objective, here, step, free)
-        if found is None:
-            return Peak(here, settled=False)
+        if found is None or _is_stuck(found.value - here.value, distance2):
+            return Peak(found or here, settled=False)
         here = found
     return Peak(here, settled=False)
 
@@ -158,6 +160,11 @@ def _solve(matrix: list[list[float]], right: list[float]) -> F64 | None:
         right[i] -= sum(matrix[i][k] * right[k] for k in range(i + 1, size))
         right[i] /= matrix[i][i]
     return np.array(right)
+
+
+def _is_stuck(gain: float, distance2: float) -> bool:
+    """Whether a step gained next to nothing of the half of distance2 it promised."""
+    return distance2 > _STUCK_SE2 and gain < _STUCK_GAIN
 
 
 def _line_search(objective: Objective, here: Point, step: F64, free: slice) -> Point | None:
