@@ -204,13 +204,20 @@ def find_tax(source: str | None, workspace: Path | None, method: "Method") -> Ta
 
 def _described(model: "TaxModel", method: "Method", name: str, *, built_in: bool) -> Tax:
     words = f"{name}, {method}, fitted on {model.n_fit} ranks"
-    kind = model.tau_us(float(model.n_fit), method).interval
-    words += ", no interval" if kind == "none" else f", 95 % interval ({kind})"
+    at_fit = model.tau_us(float(model.n_fit), method)
+    kind, level = at_fit.interval, f"{100 * at_fit.level:g} %"
+    words += ", no interval" if kind == "none" else f", {level} interval ({kind})"
     notes = []
     share = None if model.coverage is None else model.coverage.share_of_tax
     if share is not None and share < LITTLE:
         notes.append(
             f"the tax model describes {100 * share:.1f} % of the tax that was measured"
+        )
+    if model.warnings:
+        count = len(model.warnings)
+        doubts = "a doubt" if count == 1 else f"{count} doubts"
+        notes.append(
+            f"the fit of this tax came with {doubts}, such as: {model.warnings[0]}"
         )
     return Tax(model, method, words, tuple(notes), built_in)
 

@@ -254,6 +254,18 @@ def test_a_tax_of_which_little_is_described_says_so(bandwidth):
     assert "describes 0.3 % of the tax that was measured" in found.stderr
 
 
+@pytest.mark.parametrize(
+    ("doubts", "said"),
+    [(("the tail is heavy",), "with a doubt, such"), (("the tail", "b"), "with 2 doubts")],
+)
+def test_doubts_of_the_fit_are_not_lost(bandwidth, doubts, said):
+    Workspace(Path(".synctax")).keep_tax(replace(FITTED, warnings=doubts))
+    told = bandwidth("--n", 8).stderr
+    assert said in told
+    assert "such as: the tail" in told
+    assert bandwidth("--n", 8, "-q").stderr == ""
+
+
 def test_a_predictor_that_is_a_curve_ends_where_it_does(bandwidth, tmp_path):
     curve = Curve((4.0, 64.0), (100.0, 300.0), (90.0, 250.0), (110.0, 360.0))
     model = TaxModel(4, payload_bytes=10**9, deviations=Deviations(curve=curve))
