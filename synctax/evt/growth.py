@@ -112,7 +112,7 @@ def growth_of_mean(log_k: F64 | float, shape: float) -> F64 | float:
             total = total * shape + c
         return total
     grown: F64 = np.expm1(shape * log_k + math.lgamma(1 - shape)) / shape
-    return grown
+    return grown if isinstance(log_k, np.ndarray) else float(grown)
 
 
 def exponential_series(log: float | F64, *, of_mean: bool) -> list[F64 | float]:

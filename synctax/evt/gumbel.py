@@ -127,7 +127,7 @@ def log_groups(k: F64 | float) -> F64 | float:
     """Logarithm of the number of groups; refuse fewer than one."""
     if not np.all(np.asarray(k) >= 1):
         raise ValueError(f"an extrapolation goes to at least the fitted size, got k = {k}")
-    return np.log(k)
+    return np.log(k) if isinstance(k, np.ndarray) else math.log(k)
 
 
 def fit_gumbel(z: F64, *, min_distinct: int = MIN_DISTINCT_VALUES) -> GumbelFit:

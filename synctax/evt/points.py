@@ -1,4 +1,4 @@
-"""The figures of a fit as columns: densities, quantiles against quantiles, return levels."""
+"""The figures of a fit as columns: densities, Q-Q points, return levels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -132,7 +132,7 @@ def positions(n: int) -> F64:
     ----------
     Gringorten, J. Geophys. Res. 68 (1963).
     """
-    return (np.arange(1, n + 1) - 0.44) / (n + 0.12)
+    return (np.arange(1, n + 1, dtype=np.float64) - 0.44) / (n + 0.12)
 
 
 def histogram(z: F64) -> Histogram:
@@ -225,7 +225,8 @@ def quantile_points(
     n = ordered.size
     i = np.arange(1, n + 1, dtype=np.float64)
     tail = (1 - level) / 2
-    lo, hi = (betaincinv(i, n + 1 - i, p) for p in (tail, 1 - tail))
+    lo: F64 = betaincinv(i, n + 1 - i, tail).astype(np.float64)
+    hi: F64 = betaincinv(i, n + 1 - i, 1 - tail).astype(np.float64)
     p = positions(n)
     return QuantilePoints(p, ordered, fit.ppf(p), fit.ppf(lo), fit.ppf(hi))
 
