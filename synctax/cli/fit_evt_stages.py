@@ -112,6 +112,7 @@ def fit_maxima(given: Maxima, options: "Options") -> "EvtFit":
 
 def fit_times_of(inputs: Inputs, options: "Options", place: Place) -> Fitted:
     """Read what there is, pool it, and fit."""
+    from synctax.cli.progress import counting
     from synctax.cli.recall import near, recall
     from synctax.evt.fit import fit_evt as fit_times
     from synctax.evt.inputs import Given
@@ -141,8 +142,15 @@ def fit_times_of(inputs: Inputs, options: "Options", place: Place) -> Fitted:
         found.append(Given(times, notes=told))
         names.append(str(path))
     kind = "traces" if len(names) > len(inputs.block_times) else "block_times"
+    origin = Origin(kind, tuple(names))
     try:
-        fit = fit_times(*found, options=options, source=Origin(kind, tuple(names)))
+        with counting(
+            options.resamples,
+            what="resamples",
+            verbosity=place.out.verbosity,
+            doing="fitting",
+        ) as told_of:
+            fit = fit_times(*found, options=options, source=origin, on_resample=told_of)
     except FitError:
         notes(_left_before(place), place.out)
         raise

@@ -1,6 +1,6 @@
 """How far off a prediction may be: instances drawn anew, everything fitted anew."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -141,11 +141,12 @@ def bootstrap(
     fitted: Predictors | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    on_resample: Callable[[int], None] | None = None,
 ) -> Bootstrap:
     """Draw whole instances anew, in blocks of time, and predict from each draw.
 
     Means, spreads and laws are all estimated anew, so an interval holds the uncertainty
-    of all of them together.
+    of all of them together. Series are not drawn anew: it holds for these ranks.
 
     Parameters
     ----------
@@ -159,6 +160,8 @@ def bootstrap(
         How many.
     seed : int
         Of the draws.
+    on_resample : callable, optional
+        Called with 1 after each.
 
     Returns
     -------
@@ -176,10 +179,12 @@ def bootstrap(
     past = memory(standard)
     prepared = resampler(standard)
     random = np.random.default_rng([seed, _STREAM])
-    again = [
-        refit(prepared, draw(prepared.units, past.block_length, random), fitted)
-        for _ in range(resamples)
-    ]
+    again = []
+    for _ in range(resamples):
+        drawn = draw(prepared.units, past.block_length, random)
+        again.append(refit(prepared, drawn, fitted))
+        if on_resample is not None:
+            on_resample(1)
     return Bootstrap(
         n=n,
         tau_us=tau_us,

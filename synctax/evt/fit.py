@@ -6,14 +6,20 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.errors import FitError, SynctaxError
-from synctax.evt.bootstrap import Bootstrap, bootstrap, grid, predicted_us
+from synctax.evt.bootstrap import (
+    MIN_DISTINCT_VALUES,
+    Bootstrap,
+    bootstrap,
+    grid,
+    predicted_us,
+)
 from synctax.evt.checks import check, reach, shape
 from synctax.evt.cut import join
 from synctax.evt.doubts import Check
 from synctax.evt.holdout import HoldOut, hold_out
 from synctax.evt.inputs import Found, Given, Inputs, gather, refusal
 from synctax.evt.model import BlockTimes
-from synctax.evt.predict import Predictors, fit_maxima, fit_standard
+from synctax.evt.predict import Predictors, fit_maxima, fit_standard, fit_what_fits
 from synctax.evt.quality import quality
 from synctax.evt.resample import Memory, memory
 from synctax.evt.results import EvtFit, Options, Quality
@@ -32,7 +38,7 @@ LANDMARKS = (72, 512, FARTHEST)
 HOLDOUT_SHARE = 2
 """Of `resamples`, one in so many is drawn for the errors on held-out data."""
 
-OnProgress = Callable[[int], None]
+OnResample = Callable[[int], None]
 """Told how many more resamples are done."""
 
 
@@ -40,6 +46,7 @@ def fit_evt(
     *found: Found | BlockTimes,
     options: Options | None = None,
     source: Origin | None = None,
+    on_resample: OnResample | None = None,
 ) -> EvtFit:
     """Fit how the wait grows with the ranks of a group.
 
@@ -51,6 +58,8 @@ def fit_evt(
     options : Options, optional
     source : Origin, optional
         What the times are from.
+    on_resample : callable, optional
+        Told how many more of `resamples` draws are done.
 
     Returns
     -------
@@ -86,6 +95,7 @@ def fit_evt(
         fitted=fitted,
         resamples=asked.resamples,
         seed=asked.seed,
+        on_resample=on_resample,
     )
     held_out, held_notes = _held_out(inputs, asked)
     tested = quality(standard.z, fitted, n, asked)
@@ -249,13 +259,16 @@ def _checked(
 def _resampled_maxima(z: F64, fitted: Predictors, n: F64, asked: Options) -> Bootstrap:
     """Draw single maxima anew: their order in a file need not be that of time."""
     random = np.random.default_rng(asked.seed)
-    again: list[Predictors | None] = []
-    for _ in range(asked.resamples):
-        drawn = z[random.integers(0, z.size, z.size)]
-        try:
-            again.append(fit_maxima(drawn, m=fitted.m, b_us=fitted.b_us, start=fitted.gev))
-        except FitError:  # few values over and over again; `interval` counts them
-            again.append(None)
+    again = [
+        fit_what_fits(
+            z[random.integers(0, z.size, z.size)],
+            m=fitted.m,
+            b_us=fitted.b_us,
+            start=fitted.gev,
+            min_distinct=MIN_DISTINCT_VALUES,
+        )
+        for _ in range(asked.resamples)
+    ]
     return Bootstrap(
         n=n,
         tau_us={method: fitted.tau_us(method, n) for method in fitted.methods},
@@ -264,6 +277,6 @@ def _resampled_maxima(z: F64, fitted: Predictors, n: F64, asked: Options) -> Boo
             for method in fitted.methods
         },
         gumbel_us=np.empty((0, 2)),
-        shape=np.array([p.gev.shape if p and p.gev else np.nan for p in again]),
+        shape=np.array([one.gev.shape if one.gev else np.nan for one in again]),
         memory=Memory(np.empty(0), float("nan"), 1, float(z.size)),
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from synctax.arrays import F64, I64, Bool
 from synctax.errors import FitError
-from synctax.evt.bootstrap import interval
+from synctax.evt.bootstrap import MIN_DISTINCT_VALUES, interval
 from synctax.evt.gumbel import fit_gumbel
 from synctax.evt.model import Block, BlockTimes
 from synctax.evt.resample import Resampler, draw, memory, resampler
@@ -225,7 +225,7 @@ def _compare(
 ) -> F64:
     """Predicted, measured and by-blocks mean wait of each segment, (3, s)."""
     z, b_us = _standardised(prepared, drawn)
-    fit = fit_gumbel(z)
+    fit = fit_gumbel(z, min_distinct=MIN_DISTINCT_VALUES)
     predicted_us = b_us[prepared.units.block[drawn]] * fit.mean_z(
         seen.n[drawn] / prepared.m
     )

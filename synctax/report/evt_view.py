@@ -24,6 +24,9 @@ NAME_LEAST = 16
 
 MESSAGE_LEAST = 40
 
+HEIGHT = 8
+"""Lines of a plot of quantiles, which wants room for its bend."""
+
 KINDS = ("qq", "pdf", "return-level")
 """Plots, in the order in which they are shown; the first without `-v`."""
 
@@ -45,7 +48,7 @@ def parts(fit: "EvtFit", result: "Result", *, every: bool) -> "list[RenderableTy
     shown += [Sentence(text, GO_ON) for text in fit.verdict()]
     shown += ["", growth(result), *_beside(fit)]
     if fit.held_out:
-        shown += ["", "errors of predictors on held-out data (interval):", errors(fit)]
+        shown += ["", "how far predictors miss what they were not fitted to:", errors(fit)]
     shown += ["", *_doubts(fit)]
     for kind in KINDS if every else KINDS[:1]:
         shown += ["", *drawn(fit, kind)]
@@ -53,66 +56,63 @@ def parts(fit: "EvtFit", result: "Result", *, every: bool) -> "list[RenderableTy
 
 
 def growth(result: "Result") -> "RenderableType":
-    """Lay out the predictions by number of ranks.
+    """Lay out the predictions by number of ranks, with their intervals.
 
     Parameters
     ----------
     result : Result
         Of `schema.FIT_EVT`.
     """
-    rows = _rows(result)
+    rows, level = _rows(result), percent(result.parameters["level"])
     fields = [
         _field(rows, "n", "ranks"),
         _field(rows, "tau_us", "Gumbel", time_us),
-        _between(rows, "tau", rank=1),
+        _between(rows, "tau", level, rank=1),
         _field(rows, "tau_gev_us", "GEV", time_us),
-        _between(rows, "tau_gev", rank=3),
+        _between(rows, "tau_gev", level, rank=3),
         _field(rows, "tau_lmoments_us", "L-moments", time_us, rank=5),
         _field(rows, "tau_deviations_us", "deviations", time_us, rank=2),
-        _between(rows, "tau_deviations", rank=4),
+        _between(rows, "tau_deviations", level, rank=4),
         _field(rows, "measured_us", "measured", time_us),
     ]
     return tables.table(_filled(fields))
 
 
 def errors(fit: "EvtFit") -> "RenderableType":
-    """Lay out how far each predictor misses what was held out: a line a trial."""
+    """Lay out how far predictors miss what was held out: a line a predictor.
+
+    Parameters
+    ----------
+    fit : EvtFit
+    """
     from synctax.evt.tax import METHODS
     from synctax.evt.texts import signed
     from synctax.evt.verdict import NAMES
 
     trials = list(dict.fromkeys((one.kind, one.n_fit, one.n) for one in fit.held_out))
-    cells: dict[str, list[str]] = {method: [] for method in METHODS}
-    what, measured = [], []
-    for trial in trials:
+    found = {(one.kind, one.n_fit, one.n, one.method): one for one in fit.held_out}
+    methods = [m for m in METHODS if any((*trial, m) in found for trial in trials)]
+    fields = [Field("predictor", [NAMES[method] for method in methods], right=False)]
+    for rank, trial in enumerate(trials):
         kind, n_fit, n = trial
-        rows = {
-            one.method: one for one in fit.held_out if (one.kind, one.n_fit, one.n) == trial
-        }
-        first = next(iter(rows.values()))
-        what.append(
-            f"{n} ranks from groups of {n_fit}"
-            if kind == "ranks"
-            else f"second half of the time, {n} ranks"
-        )
-        measured.append(time_us(first.measured_us))
-        for method in METHODS:
-            one = rows.get(method)
-            cells[method].append(
+        cells = []
+        for method in methods:
+            one = found.get((*trial, method))
+            known = one is not None and not tables.is_absent(one.error_lo)
+            cells.append(
                 tables.ABSENT
                 if one is None
                 else f"{signed(one.error)} ({_span(one.error_lo, one.error_hi, signed)})"
+                if known
+                else signed(one.error)
             )
-    return tables.table(
-        [
-            Field("predicted", what, right=False),
-            Field("measured", measured),
-            *(
-                Field(NAMES[method], cells[method], rank=rank)
-                for rank, method in enumerate(METHODS)
-            ),
-        ]
-    )
+        title = f"{n} ranks by groups of {n_fit}"
+        if kind == "time":
+            title = "2nd half by the 1st"
+            if len(fit.inputs.sets) > 1:
+                title += f", {n} ranks"
+        fields.append(Field(title, cells, right=False, rank=rank))
+    return tables.table(fields)
 
 
 def table(fit: "EvtFit", result: "Result") -> "list[RenderableType]":
@@ -190,6 +190,7 @@ def _draw_qq(frame: Any) -> list[str]:
     dot = "·" if blocks else "."
     drawing = plot(
         [Layer(line, line, dot), Layer(x, y, "o")],
+        height=HEIGHT,
         labels=(f"law: z = {x.min():.1f}", f"{x.max():.1f}", f"{low:.1f}", f"{high:.1f}"),
         blocks=blocks,
     )
@@ -308,7 +309,7 @@ def _segments(rows: Sequence[dict[str, Any]]) -> "RenderableType":
 
 def _checks(rows: Sequence[dict[str, Any]]) -> "RenderableType":
     fields = [
-        _field(rows, "check", "check", lambda name: str(name).replace("_", " ")),
+        Field("check", [row["check"].replace("_", " ") for row in rows], right=False),
         _field(rows, "effect", "found"),
         _field(rows, "threshold", "matters from"),
         _field(rows, "p", "p", _p, rank=1),
@@ -336,7 +337,7 @@ def _short(name: str) -> str:
     return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 1]}…"
 
 
-def _between(rows: Sequence[dict[str, Any]], name: str, *, rank: int) -> Field:
+def _between(rows: Sequence[dict[str, Any]], name: str, level: str, *, rank: int) -> Field:
     """Make a column of an interval."""
     cells = [
         tables.ABSENT
@@ -344,7 +345,7 @@ def _between(rows: Sequence[dict[str, Any]], name: str, *, rank: int) -> Field:
         else _span(row[f"{name}_lo_us"], row[f"{name}_hi_us"], time_us)
         for row in rows
     ]
-    return Field("interval", cells, right=False, rank=rank)
+    return Field(level, cells, right=False, rank=rank)
 
 
 def _span(low: float, high: float, show: Callable[[float], str]) -> str:

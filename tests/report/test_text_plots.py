@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synctax.report import text_plots
-from synctax.report.text_plots import cdf, sparkline
+from synctax.report.text_plots import Layer, cdf, plot, sparkline
 
 shares = st.lists(st.floats(0, 1), min_size=1, max_size=50).map(np.array)
 
@@ -66,3 +66,52 @@ def test_ascii_draws_with_ascii(values):
 def test_blocks_are_drawn_where_the_encoding_has_them(monkeypatch, encoding, can):
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
     assert text_plots.can_show_blocks() is can
+
+
+ENDS = ("left", "right", "low", "high")
+points = st.lists(
+    st.tuples(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6)), min_size=1, max_size=30
+).map(np.array)
+
+
+@given(points, st.integers(12, 60), st.integers(2, 9))
+def test_a_plot_keeps_to_its_frame(xy, width, height):
+    lines = plot([Layer(xy[:, 0], xy[:, 1], "o")], labels=ENDS, width=width, height=height)
+    assert len(lines) == height + 2
+    assert max(map(len, lines)) <= len("high │") + width
+    assert any("o" in line for line in lines[:height])
+
+
+@given(points)
+def test_the_highest_point_is_in_the_first_line_and_the_lowest_in_the_last(xy):
+    lines = plot([Layer(xy[:, 0], xy[:, 1], "o")], labels=ENDS, height=5)
+    low, high = xy[:, 1].min(), xy[:, 1].max()
+    assert "o" in lines[4]
+    assert ("o" in lines[0]) == (high > low)
+
+
+def test_later_layers_lie_on_top_and_columns_are_filled():
+    x = np.array([0.0, 1.0])
+    lines = plot(
+        [Layer(x, np.array([1.0, 0.0]), "#", filled=True), Layer(x, x, "o")],
+        labels=ENDS,
+        width=12,
+        height=2,
+        blocks=False,
+    )
+    assert lines == [
+        "high |#          o",
+        " low |o          #",
+        "     +------------",
+        "      left   right",
+    ]
+
+
+def test_points_that_are_not_finite_are_left_out():
+    x, nan = np.array([0.0, 1.0, 2.0]), np.full(3, np.nan)
+    assert plot([Layer(x, nan, "o")], labels=ENDS) == []
+    one, other = (
+        plot([Layer(x[:2], x[:2], "o"), *more], labels=ENDS)
+        for more in ([], [Layer(x, np.array([0.0, 1.0, np.inf]), "o")])
+    )
+    assert one == other
