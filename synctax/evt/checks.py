@@ -75,10 +75,9 @@ def check(
     if fitted.gev is not None and shape_interval is not None:
         found.append(shape(fitted.gev.shape, *shape_interval))
     found += [reach(n, fitted.m), effective(past), autocorrelation(past)]
-    if "deviations" in fitted.methods:
-        # past counts instances whatever groups they were cut into
-        values = int(standard.instances.sum()) * standard.times.m
-        found += [few_ranks(fitted.m), deviations_reach(n, values), light_tail(standard)]
+    if fitted.deviations is not None:
+        found += [few_ranks(fitted.m), deviations_reach(n, fitted.deviations.n)]
+        found.append(light_tail(standard))
         if standard.times.m > 2:
             found.append(skew(standard))
     if fitted.gumbel is not None:
