@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import F64
-from synctax.bandwidth.topology import BYTES_PER_US, Cost
+from synctax.bandwidth.topology import BYTES_PER_US
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +76,3 @@ def transfer_us(q: F64, payload_bytes: float, gb_per_s: F64 | float) -> F64:
     array([2000.])
     """
     return q * payload_bytes / (np.asarray(gb_per_s, np.float64) * BYTES_PER_US)
-
-
-def parts(
-    counted: Cost, payload_bytes: float, gb_per_s: float, *, alpha_us: float, tau_us: F64
-) -> Parts:
-    """Take a collective's time apart, where all ranks share one domain.
-
-    Parameters
-    ----------
-    counted : Cost
-        For k sizes.
-    payload_bytes : float
-    gb_per_s : float
-        10^9 bytes a second per direction.
-    alpha_us : float
-        Latency of a message, in µs.
-    tau_us : (k,) float64
-        Tax at these sizes, in µs; zeros for Hockney's model.
-
-    Returns
-    -------
-    Parts
-    """
-    sent = transfer_us(counted.q, payload_bytes, gb_per_s)
-    return Parts(sent, counted.p * alpha_us, np.zeros_like(sent), tau_us)

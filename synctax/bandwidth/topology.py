@@ -26,6 +26,7 @@ Across = Literal["ring", "tree", "switched"]
 ACROSS: tuple[Across, ...] = get_args(Across)
 
 LEAST_RANKS = 2
+"""Fewer ranks have nothing to send each other."""
 
 DEFAULT_NIC_ALPHA_US = 5.0
 """Latency of a message between domains where none is given: that of the link inside."""

@@ -1,10 +1,11 @@
 """`synctax bandwidth`: how many bytes per second are worth having."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from synctax.bandwidth.flops import GROUNDINGS, TAU_WITH_FLOPS, Grounding, TauWithFlops
+from synctax.bandwidth.topology import ACROSS, OPS, Across, Op
 from synctax.cli.bandwidth_types import (
     ByteRange,
     Bytes,
@@ -16,15 +17,9 @@ from synctax.cli.bandwidth_types import (
     Torus,
 )
 from synctax.cli.options import Finite, output_options, workspace_options
+from synctax.evt.tax import METHODS, Method
 from synctax.report.output import Output
 
-if TYPE_CHECKING:
-    from synctax.bandwidth.flops import Grounding, TauWithFlops
-    from synctax.bandwidth.topology import Across, Op
-    from synctax.evt.tax import Method
-
-_OPS = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all")
-_METHODS = ("gumbel", "gev", "lmoments", "deviations")
 _ABOVE_0 = Positive()
 
 _EVERY_SIZE = (0.0, float("inf"))
@@ -41,7 +36,7 @@ _EVERY_SIZE = (0.0, float("inf"))
 )
 @click.option(
     "--op",
-    type=click.Choice(_OPS),
+    type=click.Choice(OPS),
     help="Operation.  [default: all_reduce]",
 )
 @click.option(
@@ -80,7 +75,7 @@ _EVERY_SIZE = (0.0, float("inf"))
 )
 @click.option(
     "--tax-method",
-    type=click.Choice(_METHODS),
+    type=click.Choice(METHODS),
     default="gumbel",
     show_default=True,
     help="Which of its predictors.",
@@ -119,7 +114,7 @@ _EVERY_SIZE = (0.0, float("inf"))
 )
 @click.option(
     "--across",
-    type=click.Choice(("ring", "tree", "switched")),
+    type=click.Choice(ACROSS),
     default="ring",
     show_default=True,
     help="Algorithm between domains.",
@@ -157,14 +152,14 @@ _EVERY_SIZE = (0.0, float("inf"))
 )
 @click.option(
     "--tau-with-flops",
-    type=click.Choice(("stays", "shrinks")),
+    type=click.Choice(TAU_WITH_FLOPS),
     default="stays",
     show_default=True,
     help="Whether the tax stays or shrinks with the computation; both are shown.",
 )
 @click.option(
     "--grounding",
-    type=click.Choice(("own", "common")),
+    type=click.Choice(GROUNDINGS),
     default="own",
     show_default=True,
     help="Whether the model without a tax has its own ε today; both are shown.",
@@ -180,28 +175,28 @@ _EVERY_SIZE = (0.0, float("inf"))
 @output_options
 def bandwidth(
     topologies: tuple[str, ...] | None,
-    op: "Op | None",
+    op: Op | None,
     n: tuple[int, ...] | None,
     elasticities: tuple[float, ...] | None,
     payload_bytes: int | None,
     alpha_us: float | None,
     source: str | None,
-    tax_method: "Method",
+    tax_method: Method,
     link_gb_per_s: float | None,
     hardware: str | None,
     torus: tuple[int, ...] | None,
     domain: int | None,
     nic_gb_per_s: float | None,
     nic_alpha_us: float | None,
-    across: "Across",
+    across: Across,
     benchmarks: tuple[Path, ...],
     in_place: bool,
     nccl_bytes: tuple[float, float] | None,
     residuals: bool,
     growths: tuple[float, ...] | None,
     compute_us: float | None,
-    tau_with_flops: "TauWithFlops",
-    grounding: "Grounding",
+    tau_with_flops: TauWithFlops,
+    grounding: Grounding,
     price_per_gb_per_s: float | None,
     algorithms: bool,
     workspace: Path,

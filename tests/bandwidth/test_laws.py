@@ -9,9 +9,8 @@ from numpy.testing import assert_allclose
 from synctax.bandwidth.crossing import crossing
 from synctax.bandwidth.elasticity import optimum_gb_per_s, reduction
 from synctax.bandwidth.flops import READINGS, Reading, grow
-from synctax.bandwidth.hockney import parts
 from synctax.bandwidth.sweep import Link, Wait, sweep, sweep_flops
-from synctax.bandwidth.topology import Domain, Layout, cost
+from synctax.bandwidth.topology import Domain, Layout
 from synctax.errors import SynctaxError
 
 LAYOUTS = [
@@ -172,12 +171,11 @@ def test_a_reduction_is_a_share(tau, floor):
 
 
 def test_half_the_time_is_transfer_at_minus_one_half():
-    counted = cost(Layout("switched"), "all_reduce", np.array([8.0]))
-    tau = np.array([390.0])
-    found = optimum_gb_per_s(counted.q, 1e9, counted.p * 5 + tau, -0.5)
-    time = parts(counted, 1e9, float(found[0]), alpha_us=5.0, tau_us=tau)
+    layout, at = Layout("switched"), waits(8.0, 390.0)
+    rate = best(layout, 8.0, 1e9, 5.0, 390.0, -0.5)
+    time = Link(layout, "all_reduce", 1e9, 5.0, rate).today(at)
     assert_allclose(time.transfer_us, time.floor_us)
-    assert_allclose(time.time_us, 2 * time.floor_us)
+    assert_allclose(time.time_us, 2 * (2 * 5.0 + 390.0))
 
 
 def test_a_price_is_that_of_all_ranks():
