@@ -1,5 +1,6 @@
 """How far off a prediction may be: instances drawn anew, everything fitted anew."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -77,13 +78,26 @@ class Bootstrap:
         lo, hi : (k,) float64
             In µs; NaN where too few resamples could be fitted.
         """
-        return interval(self.tau_us[method], self.resampled_us[method], level=level)
+        return interval(
+            self.tau_us[method],
+            self.resampled_us[method],
+            level=level,
+            blocks=self.memory.blocks,
+        )
 
 
 def interval(
-    point: F64, resampled: F64, *, level: float = DEFAULT_LEVEL
+    point: F64, resampled: F64, *, level: float = DEFAULT_LEVEL, blocks: float = math.inf
 ) -> tuple[F64, F64]:
     """Make an interval of a positive estimate from its resamples.
+
+    Of intervals from the same resamples this one comes nearest to its level: at 95 % and
+    for 1 to 128 times the ranks of the fit it held the truth in 90 to 97 % of the cases
+    for Gumbel fits to Gumbel maxima, in 89 to 96 % for GEV fits to Gumbel maxima and to
+    such with ξ = 0.15 (50, 200 and 1,000 instances over 4 and 8 ranks; percentiles of the
+    same resamples: 86 to 95 %). Deviations of ranks as skewed as these are biased, and
+    their intervals miss the truth more often than not for many ranks.
+    `python -m tests.bench.evt_intervals` measures it.
 
     Parameters
     ----------
@@ -93,25 +107,37 @@ def interval(
         The same of r resamples; NaN where one failed.
     level : float
         Probability that it holds what is true.
+    blocks : float
+        Blocks of instances that a resample consists of, at least 2: few of them vary
+        less than the data do, and tell their own spread less well.
 
     Returns
     -------
     lo, hi : (k,) float64
-        Estimate times and over exp(q · s): s is the standard deviation of the logarithm
-        over the resamples, q the normal quantile. NaN where fewer than 80 % of the
-        resamples are known.
+        Estimate over and times exp(q · s): s is the standard deviation of the logarithm
+        over the resamples, times √(blocks/(blocks - 1)), and q the quantile of Student's
+        t with blocks - 1 degrees of freedom. NaN where fewer than 80 % of the resamples
+        are known.
     """
-    from scipy.special import ndtri
-
     known = np.isfinite(resampled) & (resampled > 0)
-    enough = known.sum(axis=0) >= max(MIN_REFITTED_SHARE * len(resampled), 2)
+    count = known.sum(axis=0)
+    enough = count >= max(MIN_REFITTED_SHARE * len(resampled), 2)
     logs = np.log(np.where(known, resampled, 1.0))
-    count = np.maximum(known.sum(axis=0), 2)
-    mean = np.where(known, logs, 0.0).sum(axis=0) / count
+    mean = logs.sum(axis=0) / np.maximum(count, 1)
     squares = np.where(known, (logs - mean) ** 2, 0.0).sum(axis=0)
-    wide = np.exp(ndtri((1 + level) / 2) * np.sqrt(squares / (count - 1)))
-    wide = np.where(enough, wide, np.nan)
+    spread = np.sqrt(squares / np.maximum(count - 1, 1))
+    wide = np.where(enough, np.exp(_quantile(level, blocks) * spread), np.nan)
     return np.asarray(point / wide), np.asarray(point * wide)
+
+
+def _quantile(level: float, blocks: float) -> float:
+    from scipy.special import ndtri, stdtrit
+
+    upper = (1 + level) / 2
+    if math.isinf(blocks):
+        return float(ndtri(upper))
+    blocks = max(blocks, 2.0)
+    return float(stdtrit(blocks - 1, upper) * math.sqrt(blocks / (blocks - 1)))
 
 
 def grid(m: int) -> F64:

@@ -79,7 +79,7 @@ def check(
         found += [few_ranks(fitted.m), deviations_reach(n, fitted.deviations.n)]
         found.append(light_tail(standard))
         if standard.times.m > 2:
-            found.append(skew(standard))
+            found.append(skew(standard, m=fitted.m))
     if fitted.gumbel is not None:
         scale_us = fitted.b_us * fitted.gumbel.scale
         found.append(rounding(standard.times.resolution_us, scale_us))

@@ -102,23 +102,25 @@ def straggler(standard: Standard) -> Check:
     )
 
 
-def skew(standard: Standard) -> Check:
+def skew(standard: Standard, *, m: int | None = None) -> Check:
     """Ask whether deviations hide that ranks are skewed.
 
     Parameters
     ----------
     standard : Standard
-        Over m > 2 ranks.
+        Over three or more ranks.
+    m : int, optional
+        Ranks of the groups whose deviations are fitted, if not those of the block times.
     """
-    found = deviation_shape(standard)
+    found = deviation_shape(standard, m=m)
     errs = "little" if found.lost_skewness > 0 else "much"
     return doubt(
         "skew",
         (found.lost_skewness, MAX_LOST_SKEWNESS, found.skewness_p),
         abs(found.lost_skewness) > MAX_LOST_SKEWNESS and found.skewness_p < SIGNIFICANT_P,
         "times of single ranks are skewed, and less so after the mean of "
-        f"{standard.times.m} is taken off: the deviations predict too {errs}; fit larger "
-        "groups, or use gev",
+        f"{m or standard.times.m} is taken off: the deviations predict too {errs}; fit "
+        "larger groups, or use gev",
         ("deviations",),
     )
 

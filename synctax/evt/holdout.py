@@ -148,6 +148,7 @@ class _Trial:
     fit_on: Standard
     n: int
     wait_us: F64
+    blocks: float
     draw: Callable[[np.random.Generator], tuple[I64, I64]]
 
 
@@ -160,13 +161,13 @@ def _over_ranks(standard: Standard, size: int, seed: int) -> _Trial | Note:
         return Note("hold_out_ranks", 1, str(error))
     if fit_on.notes:
         return Note("hold_out_ranks", 1, fit_on.notes[0].detail)
-    u, length = units_of(whole), memory(standard).block_length
+    u, past = units_of(whole), memory(standard)
 
     def together(random: np.random.Generator) -> tuple[I64, I64]:
-        drawn = draw(u, length, random)
+        drawn = draw(u, past.block_length, random)
         return drawn, u.rows_of(drawn)
 
-    return _Trial("ranks", fit_on, whole.m, _wait_us(whole), together)
+    return _Trial("ranks", fit_on, whole.m, _wait_us(whole), past.blocks, together)
 
 
 def _over_time(standard: Standard) -> _Trial | Note:
@@ -180,13 +181,13 @@ def _over_time(standard: Standard) -> _Trial | Note:
     if not len(test):
         return Note("hold_out_time", 1, "the second half has none of these blocks")
     fit_units, test_units = units_of(fit_on.times), units_of(test)
-    length = memory(standard).block_length
+    past = memory(standard)
 
     def apart(random: np.random.Generator) -> tuple[I64, I64]:
-        drawn = draw(fit_units, length, random)
-        return drawn, test_units.rows_of(draw(test_units, length, random))
+        drawn = draw(fit_units, past.block_length, random)
+        return drawn, test_units.rows_of(draw(test_units, past.block_length, random))
 
-    return _Trial("time", fit_on, times.m, _wait_us(test), apart)
+    return _Trial("time", fit_on, times.m, _wait_us(test), past.blocks / 2, apart)
 
 
 def _first_half(times: BlockTimes) -> Bool:
@@ -226,7 +227,12 @@ def _judge(
     for number, method in enumerate(METHODS):
         if method in fitted.methods:
             predicted = fitted.tau_us(method, n)
-            lo, hi = interval(predicted / measured_us, ratios[number], level=level)
+            lo, hi = interval(
+                predicted / measured_us,
+                ratios[number],
+                level=level,
+                blocks=trial.blocks,
+            )
             found.append(
                 HoldOut(
                     kind=trial.kind,

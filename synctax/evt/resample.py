@@ -1,5 +1,6 @@
 """Draw instances anew, in blocks of time, and standardise what was drawn."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,12 +82,15 @@ class Memory:
         Instances that are drawn together: twice the first lag below the bound.
     effective : float
         Independent instances that would tell as much.
+    blocks : float
+        Blocks that a resample consists of.
     """
 
     autocorrelation: F64
     bound: float
     block_length: int
     effective: float
+    blocks: float = math.inf
 
 
 def memory(standard: Standard) -> Memory:
@@ -116,12 +120,20 @@ def memory(standard: Standard) -> Memory:
         same = u.series[lag:] == u.series[:-lag]
         found.append(float((z[lag:] * z[:-lag])[same].sum()) / power if power else 0.0)
     correlated = sum(r for r in found if r >= bound)
+    length = max(min(2 * len(found), int(LONGEST_SHARE * u.size.max())), 1)
     return Memory(
         autocorrelation=np.array(found),
         bound=float(bound),
-        block_length=max(min(2 * len(found), int(LONGEST_SHARE * u.size.max())), 1),
+        block_length=length,
         effective=len(u) / (1 + 2 * correlated),
+        blocks=float(_pieces(u, length)[0].sum()),
     )
+
+
+def _pieces(u: Units, block_length: int) -> tuple[I64, I64]:
+    """Count the blocks that each series is drawn in, and tell how long they are."""
+    length = np.clip((LONGEST_SHARE * u.size).astype(np.int64), 1, block_length)
+    return -(-u.size // length), length
 
 
 def draw(u: Units, block_length: int, random: np.random.Generator) -> I64:
@@ -143,8 +155,7 @@ def draw(u: Units, block_length: int, random: np.random.Generator) -> I64:
     ----------
     Politis and Romano, A circular block-resampling procedure for stationary data, 1992.
     """
-    length = np.clip((LONGEST_SHARE * u.size).astype(np.int64), 1, block_length)
-    pieces = -(-u.size // length)
+    pieces, length = _pieces(u, block_length)
     first = np.cumsum(pieces) - pieces
     series = np.repeat(np.arange(u.size.size), pieces)
     start = (random.random(series.size) * u.size[series]).astype(np.int64)

@@ -248,7 +248,7 @@ class DeviationShape:
     kurtosis_p: float
 
 
-def deviation_shape(standard: Standard) -> DeviationShape:
+def deviation_shape(standard: Standard, *, m: int | None = None) -> DeviationShape:
     """Measure skewness and kurtosis of deviations, and how much of it a mean takes away.
 
     In X - mean of m ranks, the rank itself and the mean are skewed against each other:
@@ -257,7 +257,9 @@ def deviation_shape(standard: Standard) -> DeviationShape:
     Parameters
     ----------
     standard : Standard
-        Over m > 1 ranks.
+        Over two or more ranks.
+    m : int, optional
+        Ranks of the groups whose deviations are fitted, if not those of the block times.
 
     Returns
     -------
@@ -270,24 +272,29 @@ def deviation_shape(standard: Standard) -> DeviationShape:
     """
     from scipy.special import erfc
 
-    times, m = standard.times, standard.times.m
+    times = standard.times
     off = times.us - times.us.mean(axis=1, keepdims=True)
     off /= standard.b_us[times.block, None]
     if not off.any():
         return DeviationShape(math.nan, math.nan, math.nan, math.nan)
     moments = of_sorted(np.sort(off, axis=None))
-    kept = (m - 2) / math.sqrt(m * (m - 1))
+    seen = _kept_skewness(times.m)
+    whole = moments.t3 / seen if seen else math.nan
     # deviations of an instance add up to 0: one of them is no news
-    values = len(times) * (m - 1)
+    values = len(times) * (times.m - 1)
     beyond = moments.t4 - NORMAL_KURTOSIS
     at = np.abs([moments.t3, beyond]) / np.sqrt(SHAPE_VARIANCES / values)
     p = erfc(at / math.sqrt(2))
     return DeviationShape(
-        lost_skewness=moments.t3 * (1 / kept - 1) if kept else math.nan,
+        lost_skewness=whole * (1 - _kept_skewness(m or times.m)),
         skewness_p=float(p[0]),
         kurtosis_beyond_normal=beyond,
         kurtosis_p=float(p[1]),
     )
+
+
+def _kept_skewness(m: int) -> float:
+    return (m - 2) / math.sqrt(m * (m - 1))
 
 
 def _slowest_counts(cell: I64, slowest: I64, cells: int) -> I64:

@@ -120,6 +120,23 @@ def test_the_interval_is_that_of_a_lognormal():
     assert_allclose([lo[0], hi[0]], 5 * np.exp([-0.196, 0.196]), rtol=0.01)
 
 
+def test_few_blocks_make_the_interval_wider():
+    resampled = np.exp(np.random.default_rng(2).normal(0, 0.1, size=(200, 1)))
+    widths = [
+        float(np.log(interval(np.ones(1), resampled, blocks=blocks)[1])[0])
+        for blocks in (np.inf, 1e7, 25.0, 5.0, 2.0, 1.0)
+    ]
+    assert widths[0] == pytest.approx(widths[1], rel=1e-5)
+    # t of 24 degrees of freedom
+    assert widths[2] / widths[0] == pytest.approx(2.0639 / 1.95996 * (25 / 24) ** 0.5, 1e-4)
+    assert widths[2] < widths[3] < widths[4] == widths[5]
+
+
+def test_blocks_are_counted_over_all_series():
+    # of 30 and of 40 instances, two at a time
+    assert memory(standardise(several())).blocks == 35
+
+
 def test_too_many_lost_resamples_leave_no_interval():
     resampled = np.array([[1.0, 1.0], [2.0, 2.0], [1.5, np.nan], [1.2, 1.1], [1.1, -3.0]])
     lo, hi = interval(np.array([1.0, 1.0]), resampled)

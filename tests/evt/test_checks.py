@@ -206,6 +206,13 @@ def test_a_mean_takes_away_the_skewness_it_is_said_to():
     assert lost == pytest.approx(0.1699 * (1 - 0.577), abs=0.01)
 
 
+def test_what_smaller_groups_lose_is_told_from_larger_ones():
+    us = stats.gumbel_r().ppf(np.random.default_rng(4).random((10_000, 8)))
+    of_whole = deviation_shape(of(block_times(us)), m=4).lost_skewness
+    of_cut = deviation_shape(of(block_times(us.reshape(-1, 4)))).lost_skewness
+    assert of_whole == pytest.approx(of_cut, abs=0.015)
+
+
 def test_two_ranks_show_no_skewness():
     assert np.isnan(deviation_shape(of(normal_times(40, 2))).lost_skewness)
 
