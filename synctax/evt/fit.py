@@ -98,7 +98,8 @@ def fit_evt(
         on_resample=on_resample,
     )
     held_out, held_notes = _held_out(inputs, asked)
-    tested = quality(standard.z, fitted, n, asked)
+    step = standard.times.resolution_us / standard.mean_b_us
+    tested = quality(standard.z, fitted, n, asked, resolution=step)
     return EvtFit(
         options=asked,
         inputs=inputs,
@@ -118,7 +119,13 @@ def fit_evt(
         ),
         held_out=held_out,
         found=_checked(inputs, fitted, tested, float(n[-1])),
-        notes=(*inputs.notes, *fitted.notes, *resampled.notes, *held_notes),
+        notes=(
+            *inputs.notes,
+            *fitted.notes,
+            *resampled.notes,
+            *tested.notes,
+            *held_notes,
+        ),
     )
 
 
@@ -181,6 +188,7 @@ def fit_evt_maxima(
         resampled=_resampled_maxima(z, fitted, _all_sizes(n, inputs), asked),
         n=n,
         found=(*of_shape, reach(float(n[-1]), n_fit)),
+        notes=tested.notes,
     )
 
 

@@ -3,14 +3,32 @@
 import numpy as np
 
 from synctax.arrays import F64
-from synctax.evt.gev import GevFit
-from synctax.evt.gumbel import GumbelFit
+from synctax.errors import FitError
+from synctax.evt.gev import GevFit, fit_gev
+from synctax.evt.goodness import (
+    BOOTSTRAPS,
+    Goodness,
+    gev_goodness,
+    gumbel_goodness,
+    jittered,
+    shape_test,
+)
+from synctax.evt.gumbel import GumbelFit, fit_gumbel
 from synctax.evt.predict import Predictors
 from synctax.evt.profile import profile_mean, profile_shape
 from synctax.evt.results import Options, Quality
+from synctax.evt.sample import MIN_DISTINCT_VALUES
+from synctax.notes import Note
+
+LEAST_BOOTSTRAPS = 2
+"""Of the GEV's tests where few resamples are asked for."""
+
+_STREAM = 5  # apart from other uses of a seed
 
 
-def quality(z: F64, fitted: Predictors, n: F64, asked: Options) -> Quality:
+def quality(
+    z: F64, fitted: Predictors, n: F64, asked: Options, *, resolution: float = 0.0
+) -> Quality:
     """Test the laws that were fitted.
 
     Parameters
@@ -22,26 +40,64 @@ def quality(z: F64, fitted: Predictors, n: F64, asked: Options) -> Quality:
     n : (k,) float64
         Ranks that are predicted for.
     asked : Options
+    resolution : float, optional
+        Step in which times are told, in the unit of `z`.
 
     Returns
     -------
     Quality
     """
-    from scipy.special import chdtrc
-
     lr = lr_p = shape_lo = shape_hi = float("nan")
     if fitted.gev is not None and fitted.gumbel is not None:
-        lr = max(2 * (fitted.gev.loglik - fitted.gumbel.loglik), 0.0)
-        lr_p = float(chdtrc(1, lr))
+        test = shape_test(fitted.gumbel, fitted.gev)
+        lr, lr_p = test.statistic, test.p_lo
         shape_lo, shape_hi = profile_shape(z, fitted.gev, level=asked.level)
+    gof, notes = _goodness(z, fitted, asked, resolution)
     return Quality(
         lr,
         lr_p,
         shape_lo,
         shape_hi,
-        {},
+        gof,
         tuple(_profile(z, fitted, float(size), asked.level) for size in n),
+        notes,
     )
+
+
+def _goodness(
+    z: F64, fitted: Predictors, asked: Options, resolution: float
+) -> tuple[dict[str, float | None], tuple[Note, ...]]:
+    """Measure distances of laws and maxima, with the rounding of times undone."""
+    random = np.random.default_rng([asked.seed, _STREAM])
+    told: dict[str, float | None] = {}
+    try:
+        smooth = jittered(z, resolution, random)
+    except FitError as error:  # tests mean nothing; the fit is doubted by `rounding`
+        return told, (Note("no_goodness_of_fit", 1, str(error)),)
+    gumbel = fit_gumbel(smooth.z, min_distinct=MIN_DISTINCT_VALUES)
+    told |= _row("gumbel", gumbel_goodness(smooth.z, gumbel))
+    if fitted.gev is None:
+        return told, ()
+    count = min(BOOTSTRAPS, max(asked.resamples // 2, LEAST_BOOTSTRAPS))
+    try:
+        gev = fit_gev(smooth.z, start=fitted.gev)
+        found = gev_goodness(smooth.z, gev, bootstraps=count, seed=asked.seed)
+    except FitError as error:  # of the noise that was put on, or of all drawn samples
+        return told, (Note("no_goodness_of_gev", 1, str(error)),)
+    return told | _row("gev", found), ()
+
+
+def _row(name: str, found: Goodness) -> dict[str, float | None]:
+    """Name the numbers: effects first, then tests."""
+    return {
+        f"{name}_mean_error": float(found.mean_error),
+        f"{name}_d": found.d,
+        f"{name}_d_p_lo": found.ks.p_lo,
+        f"{name}_d_p_hi": found.ks.p_hi,
+        f"{name}_a2": found.ad.statistic,
+        f"{name}_a2_p_lo": found.ad.p_lo,
+        f"{name}_a2_p_hi": found.ad.p_hi,
+    }
 
 
 def _profile(z: F64, fitted: Predictors, n: float, level: float) -> dict[str, float | None]:

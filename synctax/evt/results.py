@@ -67,9 +67,12 @@ class Quality:
     shape_lo, shape_hi : float
         Profile-likelihood interval of ξ; NaN where there is none.
     gof : mapping
-        Distances and their p, by name.
+        For each law the relative error of the mean, D and A², with the ends between
+        which their p lie; empty where times are too coarse for tests.
     profile : tuple of mapping
         Profile-likelihood intervals of τ, one a number of ranks.
+    notes : tuple of Note
+        Tests that could not be made.
     """
 
     lr: float
@@ -78,6 +81,7 @@ class Quality:
     shape_hi: float
     gof: dict[str, float | None]
     profile: tuple[dict[str, float | None], ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

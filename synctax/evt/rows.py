@@ -9,6 +9,14 @@ import numpy as np
 from synctax.arrays import F64
 from synctax.evt.cut import select, units
 from synctax.evt.model import Block
+from synctax.evt.points import (
+    PERIODS,
+    empirical_levels,
+    histogram,
+    positions,
+    quantile_points,
+    return_levels,
+)
 from synctax.evt.read_csv import rows
 from synctax.schema import (
     FIT_EVT_INSTANCES,
@@ -23,15 +31,14 @@ if TYPE_CHECKING:
     from synctax.evt.gumbel import GumbelFit
     from synctax.evt.results import EvtFit
 
+    Law = GumbelFit | GevFit
+
 POINTS: dict[str, Table] = {
     "pdf": FIT_EVT_PDF,
     "qq": FIT_EVT_QQ,
     "return-level": FIT_EVT_LEVELS,
 }
 """The table of each kind of plot."""
-
-BINS = 48
-"""Bins of the density."""
 
 
 def block_rows(fit: "EvtFit") -> list[dict[str, Any]]:
@@ -126,50 +133,70 @@ def point_columns(fit: "EvtFit", kind: str) -> dict[str, Any]:
 
 
 def _pdf(fit: "EvtFit") -> dict[str, Any]:
-    count, edges = np.histogram(fit.z, bins=BINS)
-    z = (edges[1:] + edges[:-1]) / 2
-    gumbel, gev = _laws(fit, lambda law: law.pdf(z), z.size)
+    seen = histogram(fit.z)
+    z = (seen.left + seen.right) / 2
+    gumbel, gev = _laws(fit, lambda law: (law.pdf(z),), z.size)
     return {
         "z": z,
-        "z_lo": edges[:-1],
-        "z_hi": edges[1:],
-        "count": count,
-        "density": count / count.sum() / np.diff(edges),
-        "gumbel_density": gumbel,
-        "gev_density": gev,
+        "z_lo": seen.left,
+        "z_hi": seen.right,
+        "count": seen.count,
+        "density": seen.density,
+        "gumbel_density": gumbel[0],
+        "gev_density": gev[0],
     }
 
 
 def _qq(fit: "EvtFit") -> dict[str, Any]:
-    z, probability = _positions(fit)
-    gumbel, gev = _laws(fit, lambda law: law.ppf(probability), z.size)
-    return {"probability": probability, "z": z, "gumbel_z": gumbel, "gev_z": gev}
+    level = fit.options.level
 
+    def ask(law: "Law") -> tuple[F64, ...]:
+        found = quantile_points(fit.z, law, level=level)
+        return found.fitted, found.lo, found.hi
 
-def _levels(fit: "EvtFit") -> dict[str, Any]:
-    z, probability = _positions(fit)
-    gumbel, gev = _laws(fit, lambda law: law.ppf(probability), z.size)
+    gumbel, gev = _laws(fit, ask, fit.z.size)
     return {
-        "period": 1 / (1 - probability),
-        "z": z,
-        "gumbel_z": gumbel,
-        "gev_z": gev,
-        "gumbel_us": fit.a_us + fit.b_us * gumbel,
-        "gev_us": fit.a_us + fit.b_us * gev,
+        "probability": positions(fit.z.size),
+        "z": np.sort(fit.z),
+        **_bounded("gumbel", gumbel),
+        **_bounded("gev", gev),
     }
 
 
-def _positions(fit: "EvtFit") -> tuple[F64, F64]:
-    """Maxima in order, and the probability that each stands for."""
-    return np.sort(fit.z), (np.arange(fit.z.size) + 0.5) / fit.z.size
+def _levels(fit: "EvtFit") -> dict[str, Any]:
+    """Maxima at their periods without intervals, and round periods with them."""
+    seen = empirical_levels(fit.z)
+    period = np.concatenate([seen.period, PERIODS])
+    order = np.argsort(period, kind="stable")
+
+    def ask(law: "Law") -> tuple[F64, ...]:
+        found = return_levels(fit.z, law, level=fit.options.level)
+        none = np.full(seen.period.size, np.nan)
+        level = np.concatenate([law.return_level(seen.period), found.level])
+        bounds = [np.concatenate([none, bound]) for bound in (found.lo, found.hi)]
+        return tuple(column[order] for column in (level, *bounds))
+
+    gumbel, gev = _laws(fit, ask, period.size)
+    z = np.concatenate([seen.level, np.full(len(PERIODS), np.nan)])
+    return {
+        "period": period[order],
+        "z": z[order],
+        **_bounded("gumbel", gumbel),
+        **_bounded("gev", gev),
+        "gumbel_us": fit.a_us + fit.b_us * gumbel[0],
+        "gev_us": fit.a_us + fit.b_us * gev[0],
+    }
+
+
+def _bounded(name: str, columns: tuple[F64, ...]) -> dict[str, F64]:
+    names = (f"{name}_z", f"{name}_lo_z", f"{name}_hi_z")
+    return dict(zip(names, columns, strict=True))
 
 
 def _laws(
-    fit: "EvtFit", ask: "Callable[[GumbelFit | GevFit], F64]", size: int
-) -> tuple[F64, F64]:
+    fit: "EvtFit", ask: "Callable[[Law], tuple[F64, ...]]", size: int
+) -> list[tuple[F64, ...]]:
     """Ask both laws; NaN of one that could not be fitted."""
-    gumbel, gev = (
-        np.full(size, np.nan) if law is None else ask(law)
-        for law in (fit.fitted.gumbel, fit.fitted.gev)
-    )
-    return gumbel, gev
+    none = np.full(size, np.nan)
+    laws = (fit.fitted.gumbel, fit.fitted.gev)
+    return [(none, none, none) if law is None else ask(law) for law in laws]

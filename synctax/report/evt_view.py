@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synctax.report import tables
+from synctax.report.evt_plots import KINDS, drawn
 from synctax.report.tables import Field, Sentence, number, percent, time_us
-from synctax.report.text_plots import Layer, can_show_blocks, plot
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,12 +23,6 @@ NAME_LEAST = 16
 """On a narrow terminal."""
 
 MESSAGE_LEAST = 40
-
-HEIGHT = 8
-"""Lines of a plot of quantiles, which wants room for its bend."""
-
-KINDS = ("qq", "pdf", "return-level")
-"""Plots, in the order in which they are shown; the first without `-v`."""
 
 
 def parts(fit: "EvtFit", result: "Result", *, every: bool) -> "list[RenderableType]":
@@ -49,7 +43,7 @@ def parts(fit: "EvtFit", result: "Result", *, every: bool) -> "list[RenderableTy
     shown += ["", growth(result), *_beside(fit)]
     if fit.held_out:
         shown += ["", "how far predictors miss what they were not fitted to:", errors(fit)]
-    shown += ["", *_doubts(fit)]
+    shown += ["", *_goodness(fit), *_doubts(fit)]
     for kind in KINDS if every else KINDS[:1]:
         shown += ["", *drawn(fit, kind)]
     return shown
@@ -155,78 +149,6 @@ def points(fit: "EvtFit", result: "Result", kind: str) -> "list[RenderableType]"
     return [*drawn(fit, kind), "", *tables.plain(result)]
 
 
-def drawn(fit: "EvtFit", kind: str) -> list[str]:
-    """Draw one of the diagnostic plots with characters.
-
-    Parameters
-    ----------
-    fit : EvtFit
-    kind : {"pdf", "qq", "return-level"}
-    """
-    frame = fit.points(kind)
-    return _DRAW[kind](frame) if len(frame) else []
-
-
-def _draw_pdf(frame: Any) -> list[str]:
-    blocks = can_show_blocks()
-    z = frame["z"].to_numpy()
-    bars = frame["density"].to_numpy()
-    law = frame["gumbel_density"].to_numpy()
-    marks = ("█", "o") if blocks else ("#", "o")
-    top = float(np.nanmax([bars.max(), law.max()]))
-    drawing = plot(
-        [Layer(z, bars, marks[0], filled=True), Layer(z, law, marks[1])],
-        labels=(f"z = {z.min():.1f}", f"{z.max():.1f}", "0", f"{top:.2f}"),
-        blocks=blocks,
-    )
-    return [f"density of the maxima z ({marks[0]}) and of the Gumbel law (o):", *drawing]
-
-
-def _draw_qq(frame: Any) -> list[str]:
-    blocks = can_show_blocks()
-    x, y = frame["gumbel_z"].to_numpy(), frame["z"].to_numpy()
-    low, high = float(min(x.min(), y.min())), float(max(x.max(), y.max()))
-    line = np.linspace(float(x.min()), float(x.max()), 48)
-    dot = "·" if blocks else "."
-    drawing = plot(
-        [Layer(line, line, dot), Layer(x, y, "o")],
-        height=HEIGHT,
-        labels=(f"law: z = {x.min():.1f}", f"{x.max():.1f}", f"{low:.1f}", f"{high:.1f}"),
-        blocks=blocks,
-    )
-    said = f"quantiles of the maxima z (o) against the Gumbel law's ({dot})"
-    return [f"{said}; above it the tail is heavier:", *drawing]
-
-
-def _draw_levels(frame: Any) -> list[str]:
-    blocks = can_show_blocks()
-    x = np.log(frame["period"].to_numpy())
-    seen, law = frame["z"].to_numpy(), frame["gumbel_z"].to_numpy()
-    gev = frame["gev_z"].to_numpy()
-    dot = "·" if blocks else "."
-    every = np.concatenate([seen, law, gev])
-    low, high = float(np.nanmin(every)), float(np.nanmax(every))
-    periods = frame["period"].to_numpy()
-    drawing = plot(
-        [Layer(x, law, dot), Layer(x, gev, "+"), Layer(x, seen, "o")],
-        labels=(
-            f"once in {periods.min():.1f}",
-            f"{periods.max():,.0f} instances",
-            f"{low:.1f}",
-            f"{high:.1f}",
-        ),
-        blocks=blocks,
-    )
-    return [f"z that is exceeded: seen (o), Gumbel ({dot}), GEV (+):", *drawing]
-
-
-_DRAW: dict[str, Callable[[Any], list[str]]] = {
-    "pdf": _draw_pdf,
-    "qq": _draw_qq,
-    "return-level": _draw_levels,
-}
-
-
 def _beside(fit: "EvtFit") -> "list[RenderableType]":
     """One line: what is predicted and measured on the paths that were fitted."""
     if not fit.segments:
@@ -241,6 +163,30 @@ def _beside(fit: "EvtFit") -> "list[RenderableType]":
     )
     more = " (by kind of block: --segments)" if len(fit.segments) > 2 else ""
     return ["", Sentence(f"{said}{more}", GO_ON)]
+
+
+def _goodness(fit: "EvtFit") -> "list[RenderableType]":
+    """Say how far the laws are from the maxima: effects, then tests."""
+    gof = fit.quality.gof
+    told = []
+    for name, title in (("gumbel", "Gumbel"), ("gev", "GEV")):
+        if f"{name}_d" in gof:
+            told.append(
+                f"{title}: distribution off by {percent(gof[f'{name}_d'])} at most "
+                f"(p {_bracket(gof, f'{name}_d')}), A² {number(gof[f'{name}_a2'])} "
+                f"(p {_bracket(gof, f'{name}_a2')})"
+            )
+    return [Sentence(f"laws beside the maxima: {'; '.join(told)}", GO_ON)] if told else []
+
+
+def _bracket(gof: dict[str, float | None], name: str) -> str:
+    """Write a p-value, or what it lies between."""
+    low, high = gof[f"{name}_p_lo"] or 0.0, gof[f"{name}_p_hi"] or 0.0
+    if low == high:
+        return number(low)
+    if low == 0:
+        return f"< {high:g}"
+    return f"> {low:g}" if high == 1 else f"{low:g} to {high:g}"
 
 
 def _doubts(fit: "EvtFit") -> "list[RenderableType]":

@@ -171,8 +171,6 @@ FIT_EVT_CHECKS = Table(
     ),
 )
 
-_Z = Column("z", "float", "", "standardised block maximum")
-
 FIT_EVT_PDF = Table(
     "synctax.fit-evt-pdf/1",
     "How the standardised maxima are distributed, and the laws: one row per bin.",
@@ -187,25 +185,35 @@ FIT_EVT_PDF = Table(
     ),
 )
 
+_INTERVAL = "of its profile-likelihood interval; null at the periods of maxima"
+
 FIT_EVT_QQ = Table(
     "synctax.fit-evt-qq/1",
     "Quantiles of the standardised maxima beside those of the laws: one row per maximum.",
     (
         Column("probability", "float", "", "plotting position of the maximum"),
-        _Z,
+        Column("z", "float", "", "standardised block maximum"),
         Column("gumbel_z", "float", "", "quantile of the Gumbel law there"),
+        Column("gumbel_lo_z", "float", "", "lower end of the band of such a maximum"),
+        Column("gumbel_hi_z", "float", "", "upper end of the band"),
         Column("gev_z", "float", "", "quantile of the GEV law there"),
+        Column("gev_lo_z", "float", "", "lower end of the band of such a maximum"),
+        Column("gev_hi_z", "float", "", "upper end of the band"),
     ),
 )
 
 FIT_EVT_LEVELS = Table(
     "synctax.fit-evt-return-level/1",
-    "What one instance in so many exceeds: one row per maximum.",
+    "What one instance in so many exceeds: one row per maximum, and per round period.",
     (
         Column("period", "float", "", "instances, of which one exceeds the level"),
-        Column("z", "float", "", "level seen in the data"),
+        Column("z", "float", "", "level seen in the data; null at round periods"),
         Column("gumbel_z", "float", "", "level of the Gumbel law"),
+        Column("gumbel_lo_z", "float", "", f"lower end {_INTERVAL}"),
+        Column("gumbel_hi_z", "float", "", f"upper end {_INTERVAL}"),
         Column("gev_z", "float", "", "level of the GEV law"),
+        Column("gev_lo_z", "float", "", f"lower end {_INTERVAL}"),
+        Column("gev_hi_z", "float", "", f"upper end {_INTERVAL}"),
         Column("gumbel_us", "float", "us", "slowest block time of the mean block: a + b·z"),
         Column("gev_us", "float", "us", "the same by the GEV law"),
     ),

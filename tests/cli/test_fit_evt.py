@@ -242,7 +242,7 @@ def test_every_table_is_shown_and_goes_to_files_whole(a_fit, tmp_path, option, t
     option, _, points = " ".join(option).partition(" ")
     if points:
         option = "--points"
-    result, render = shown_as(a_fit, {}, option, points or None, Output())
+    result, render = shown_as(a_fit, {"level": 0.95}, option, points or None, Output())
     assert result.table == table
     text = tables.to_text(render(result))
     assert len(text.splitlines()) > 2

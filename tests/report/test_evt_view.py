@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from synctax import schema
 from synctax.evt.fit import fit_evt, fit_evt_maxima
 from synctax.evt.results import Options
-from synctax.report import evt_view, tables
+from synctax.report import evt_plots, evt_view, tables
 from synctax.report.output import Result
 from tests.evt.simulated import block_times, gumbel_ranks
 
@@ -148,13 +148,30 @@ def test_long_names_are_cut_and_tables_without_rows_say_so(fit, of_maxima):
     assert len(text.splitlines()) == 2 + 800
 
 
-@pytest.mark.parametrize("kind", evt_view.KINDS)
+@pytest.mark.parametrize("kind", evt_plots.KINDS)
 @pytest.mark.parametrize("blocks", [True, False])
 def test_plots_are_drawn_in_the_signs_there_are(fit, monkeypatch, kind, blocks):
-    monkeypatch.setattr(evt_view, "can_show_blocks", lambda: blocks)
-    lines = evt_view.drawn(fit, kind)
+    monkeypatch.setattr(evt_plots, "can_show_blocks", lambda: blocks)
+    lines = evt_plots.drawn(fit, kind)
     assert "\n".join(lines[1:]).isascii() != blocks
     assert sum("o" in line for line in lines[1:-2]) >= 3
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.1, 1.0, "(p > 0.1)"),
+        (0.05, 0.1, "(p 0.05 to 0.1)"),
+        (0.0, 0.01, "(p < 0.01)"),
+        (0.03, 0.03, "(p 0.03)"),
+    ],
+)
+def test_distances_are_told_with_what_is_known_of_their_p(fit, low, high, words):
+    gof = {**fit.quality.gof, "gumbel_d_p_lo": low, "gumbel_d_p_hi": high}
+    text = shown(replace(fit, quality=replace(fit.quality, gof=gof)))
+    line = next(line for line in text.splitlines() if line.startswith("laws beside"))
+    assert words in line
+    assert "; GEV: distribution off by" in line
 
 
 def test_points_of_a_plot_follow_it(fit):
@@ -163,7 +180,7 @@ def test_points_of_a_plot_follow_it(fit):
     for kind, table in POINTS.items():
         result = Result(table, fit.points(kind), ASKED)
         parts = evt_view.points(fit, result, kind)
-        assert tables.to_text(parts).startswith(evt_view.drawn(fit, kind)[0])
+        assert tables.to_text(parts).startswith(evt_plots.drawn(fit, kind)[0])
 
 
 def test_points_are_those_of_the_laws(fit):
@@ -183,3 +200,8 @@ def test_a_fit_of_rounded_times_is_doubted():
     rounded = np.round(gumbel_ranks(100, 4).us / 4) * 4
     found = fit_evt(block_times(rounded, resolution_us=4.0), options=QUICK)
     assert "times come in steps of 4 µs" in shown(found)
+    coarse = np.round(gumbel_ranks(100, 4).us / 20) * 20
+    coarse = block_times(coarse + np.arange(100)[:, None] / 1e3, resolution_us=20.0)
+    found = fit_evt(coarse, options=QUICK)
+    assert "laws beside the maxima" not in shown(found)
+    assert "no_goodness_of_fit" in {note.reason for note in found.notes}
