@@ -25,7 +25,7 @@ from synctax.evt.resample import Memory, memory
 from synctax.evt.results import EvtFit, Options, Quality
 from synctax.evt.scenarios import slow_ranks
 from synctax.evt.segments import Instances, segments
-from synctax.evt.standard import standardise
+from synctax.evt.standard import Standard, standardise
 from synctax.evt.tax import Origin
 from synctax.notes import Note
 
@@ -78,15 +78,12 @@ def fit_evt(
     Synchronization-tax paper, section 5.
     """
     asked = options or Options()
-    inputs = gather(
+    inputs, standard = gather(
         [Given(one) if isinstance(one, BlockTimes) else one for one in found],
         fit_ranks=asked.fit_ranks,
         seed=asked.seed,
         source=source,
     )
-    standard = inputs.standard
-    if standard is None:
-        raise ValueError("no block times were given")
     n = _sizes(asked, inputs)
     fitted = _fitted(lambda: fit_standard(standard), inputs)
     resampled = bootstrap(
@@ -118,7 +115,7 @@ def fit_evt(
             seed=asked.seed,
         ),
         held_out=held_out,
-        found=_checked(inputs, fitted, tested, float(n[-1])),
+        found=_checked(inputs, standard, fitted, tested, float(n[-1])),
         notes=(
             *inputs.notes,
             *fitted.notes,
@@ -242,12 +239,13 @@ def _held_out(
 
 
 def _checked(
-    inputs: Inputs, fitted: Predictors, tested: Quality, farthest: float
+    inputs: Inputs,
+    standard: Standard,
+    fitted: Predictors,
+    tested: Quality,
+    farthest: float,
 ) -> tuple[Check, ...]:
     """Ask what speaks against the fit, of all ranks where all sets have as many."""
-    standard = inputs.standard
-    if standard is None:
-        return ()
     if len({times.m for times in inputs.sets}) == 1:
         standard = standardise(join(inputs.sets))
     try:
@@ -286,5 +284,5 @@ def _resampled_maxima(z: F64, fitted: Predictors, n: F64, asked: Options) -> Boo
         },
         gumbel_us=np.empty((0, 2)),
         shape=np.array([one.gev.shape if one.gev else np.nan for one in again]),
-        memory=Memory(np.empty(0), float("nan"), 1, float(z.size)),
+        memory=Memory(np.empty(0), float("nan"), 1, float(z.size), blocks=float(z.size)),
     )

@@ -104,7 +104,7 @@ def gather(
     fit_ranks: int | None = None,
     seed: int = 0,
     source: Origin | None = None,
-) -> Inputs:
+) -> tuple[Inputs, Standard]:
     """Pool sets of block times: blocks that are frequent enough, cut to as many ranks.
 
     Parameters
@@ -119,7 +119,8 @@ def gather(
 
     Returns
     -------
-    Inputs
+    Inputs, Standard
+        The second is that of the first.
 
     Raises
     ------
@@ -157,7 +158,7 @@ def gather(
         parts.append(part)
         told += notes
     standard = standardise(join(parts))
-    return Inputs(
+    inputs = Inputs(
         sets=_only(kept, standard),
         standard=standard,
         m=m,
@@ -167,6 +168,7 @@ def gather(
         source=source or Origin("block_times"),
         notes=(*told, *standard.notes),
     )
+    return inputs, standard
 
 
 def _roles(one: Found) -> list[str]:

@@ -146,20 +146,23 @@ def segments(
     members = _members(keys, prepared, seen)
     everyone = np.arange(len(prepared.units))
     point = _compare(prepared, seen, members, everyone)
-    length = memory(standard).block_length
+    past = memory(standard)
     random = np.random.default_rng(seed)
     drawn = []
     for _ in range(resamples):
         try:
-            again = draw(prepared.units, length, random)
-            drawn.append(_compare(prepared, seen, members, again))
+            which = draw(prepared.units, past.block_length, random)
+            drawn.append(_compare(prepared, seen, members, which))
         except FitError:  # few values over and over: as unknown as in `bootstrap`
             drawn.append(np.full(point.shape, np.nan))
     made = np.array(drawn)
     ratio, blocks_ratio = point[0] / point[1], point[0] / point[2]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        lo, hi = interval(ratio, made[:, 0] / made[:, 1], level=level)
-        blocks_lo, blocks_hi = interval(blocks_ratio, made[:, 0] / made[:, 2], level=level)
+    bounds = []
+    for at, estimate in ((1, ratio), (2, blocks_ratio)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            again = made[:, 0] / made[:, at]
+        bounds.append(interval(estimate, again, level=level, blocks=past.blocks))
+    (lo, hi), (blocks_lo, blocks_hi) = bounds
     numbers = np.array([*point, ratio, lo, hi, blocks_ratio, blocks_lo, blocks_hi])
     return tuple(
         _segment(key, inside, (standard, prepared, seen), numbers[:, at].tolist())

@@ -380,3 +380,51 @@ def test_a_wrong_call_is_told(wrong):
 def test_nothing_to_fit_is_a_wrong_call():
     with pytest.raises(ValueError, match="no block times"):
         fit_evt()
+
+
+# ------------------------------------------------------------- what fails on the way
+
+
+def test_a_tail_without_a_mean_leaves_the_laws_of_maxima_alive():
+    us = 100 + np.random.default_rng(0).pareto(0.5, (100, 4)).clip(max=1e9)
+    found = fit_evt(block_times(us), options=QUICK)
+    assert "no mean" in found.fitted.refused["deviations"]
+    assert found.to_frame()["tau_us"].notna().all()
+    assert found.to_frame()["tau_deviations_us"].isna().all()
+    assert found.tax_model().deviations is None
+    assert "rank_effect" in set(found.checks()["check"])
+
+
+def test_laws_that_are_missing_are_missing_in_the_tax(fit):
+    less = replace(fit, fitted=replace(fit.fitted, gumbel=None, lmoments=None))
+    model = less.tax_model()
+    assert model.methods == ("gev", "deviations")
+
+
+def test_tests_of_the_gev_that_fail_are_counted(monkeypatch):
+    def nothing(*_args, **_more):
+        raise FitError("none of 199 samples carries a fit")
+
+    monkeypatch.setattr("synctax.evt.quality.gev_goodness", nothing)
+    found = fit_evt(gumbel_ranks(60, 4), options=QUICK)
+    assert "no_goodness_of_gev" in {note.reason for note in found.notes}
+    assert "gumbel_d" in found.quality.gof
+    assert "gev_d" not in found.quality.gof
+
+
+def test_segments_have_no_interval_where_resamples_carry_no_fit(monkeypatch):
+    from synctax.evt import segments
+
+    calls = []
+
+    def once(z, **more):
+        calls.append(z)
+        if len(calls) > 1:
+            raise FitError("a few values over and over again")
+        return segments_fit(z, **more)
+
+    segments_fit = segments.fit_gumbel
+    monkeypatch.setattr(segments, "fit_gumbel", once)
+    frame = fit_evt(gumbel_ranks(60, 4), options=QUICK).per_segment()
+    assert frame["ratio"].notna().all()
+    assert frame["ratio_lo"].isna().all()
