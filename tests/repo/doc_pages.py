@@ -4,9 +4,9 @@ import importlib
 import os
 import pkgutil
 import re
+import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,10 +87,19 @@ def _trimmed(text: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in text.rstrip().splitlines())
 
 
+@dataclass(frozen=True)
+class Runner:
+    """What to run for `synctax`, and for `python` before `-c`."""
+
+    synctax: list[str]
+    python: list[str]
+
+
 class Sandbox:
     """A folder with `examples/` in which the blocks of one page run one after the other."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, runner: Runner) -> None:
+        self.runner = runner
         self.home = folder / "home"
         self.bin = folder / "bin"
         self.home.mkdir()
@@ -98,7 +107,7 @@ class Sandbox:
         if (ROOT / "examples").is_dir():
             shutil.copytree(ROOT / "examples", self.home / "examples")
         shim = self.bin / "synctax"
-        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m synctax "$@"\n')
+        shim.write_text(f'#!/bin/sh\nexec {shlex.join(runner.synctax)} "$@"\n')
         shim.chmod(0o755)
 
     def _env(self) -> dict[str, str]:
@@ -116,7 +125,7 @@ class Sandbox:
         return self._output(["bash", "-c", command])
 
     def python(self, code: str) -> str:
-        return self._output([sys.executable, "-c", code])
+        return self._output([*self.runner.python, "-c", code])
 
     def _output(self, argv: list[str]) -> str:
         done = subprocess.run(

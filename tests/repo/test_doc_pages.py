@@ -1,14 +1,9 @@
 """The machinery that checks the docs notices what is wrong."""
 
 import pytest
-from doc_pages import Sandbox, blocks, rerun
+from doc_pages import blocks, rerun
 
 pytestmark = pytest.mark.repo
-
-
-@pytest.fixture
-def sandbox(tmp_path):
-    return Sandbox(tmp_path)
 
 
 def page(language: str, text: str) -> str:
@@ -52,11 +47,32 @@ def test_errors_of_a_command_are_shown(sandbox):
     assert "synctax: error: no command 'xyzzy'" in text
 
 
+def test_commands_have_the_folder_and_the_variables_of_the_shell_and_it_their_exit_code(
+    sandbox,
+):
+    assert sandbox.shell("cd examples; synctax inspect none; echo $?").endswith("\n3\n")
+    inspect = "cd examples; COLUMNS={} synctax inspect tp4-fsdp2 | wc -L"
+    wide, narrow = (int(sandbox.shell(inspect.format(n))) for n in (200, 70))
+    assert narrow <= 70 < wide
+
+
+def test_commands_of_a_pipe_run_at_a_time(sandbox):
+    assert sandbox.shell("synctax xyzzy 2>&1 | cat") == sandbox.shell("synctax xyzzy")
+
+
 def test_a_program_prints_what_the_text_after_it_shows(sandbox):
     program = "```python\nprint(6 * 7)\n```\n"
     assert rerun(f"{program}\n```text\n41\n```\n", sandbox) == (
         f"{program}\n```text\n42\n```\n"
     )
+
+
+def test_a_program_that_fails_says_where(sandbox):
+    program = "```python\nprint(1)\nraise ValueError('no')\n```\n"
+    shown = rerun(f"{program}\n```text\n1\n```\n", sandbox)
+    assert "1\n" in shown
+    assert 'File "<string>", line 2' in shown
+    assert "ValueError: no\n" in shown
 
 
 def test_text_elsewhere_is_left_alone(sandbox):

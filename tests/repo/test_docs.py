@@ -7,7 +7,7 @@ from pathlib import Path
 
 import doc_pages
 import pytest
-from doc_pages import ROOT, Sandbox, blocks
+from doc_pages import ROOT, blocks
 
 pytestmark = pytest.mark.repo
 
@@ -30,9 +30,8 @@ def same(request, path: Path, made: str) -> None:
 
 
 @pytest.mark.parametrize("page", doc_pages.PAGES)
-def test_commands_on_a_page_print_what_it_shows(request, tmp_path, page):
+def test_commands_on_a_page_print_what_it_shows(request, sandbox, page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    sandbox = Sandbox(tmp_path)
     if page == RECORDED:
         traces = request.getfixturevalue("shared_traces")
         for folder in filter(Path.is_dir, traces.iterdir()):
@@ -48,8 +47,8 @@ def test_no_page_shows_a_fault(page):
 
 
 @pytest.mark.parametrize("page", doc_pages.PAGES)
-def test_prompts_in_python_on_a_page_are_doctests(tmp_path, monkeypatch, page):
-    monkeypatch.chdir(Sandbox(tmp_path).home)
+def test_prompts_in_python_on_a_page_are_doctests(sandbox, monkeypatch, page):
+    monkeypatch.chdir(sandbox.home)
     parser, names = doctest.DocTestParser(), {}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for block in blocks((ROOT / page).read_text(encoding="utf-8")):
