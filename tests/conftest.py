@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -19,6 +20,15 @@ settings.load_profile("synctax")
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
 SHARED_TRACES = ROOT.parent / "shared" / "traces"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Leave tests of a file to one process, until another has nothing left to do."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    asked_for = config.getoption("dist")
+    return WorkStealingScheduling(config, log) if asked_for == "load" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
