@@ -21,6 +21,9 @@ START_SHAPES = (0.0, 0.1, -0.1)
 MIN_REGULAR_SHAPE = -0.5
 """At and below it estimates are not asymptotically normal: no standard errors."""
 
+GUMBEL_BELOW = 1e-12
+"""A smaller |ξ| is taken for 0 by distributions and quantiles, whose digits end there."""
+
 _MAX_START_SHAPE = 0.8
 _INSIDE = 0.95  # of the way to the edge of the support, where a start is put
 _AT_BOUND = 1e-3
@@ -152,7 +155,7 @@ class GevFit:
 
     def _quantile(self, y: F64) -> F64:
         """Bring a quantile of the standard Gumbel distribution to this one."""
-        if self.shape == 0:
+        if abs(self.shape) < GUMBEL_BELOW:
             return self.loc + self.scale * y
         with np.errstate(over="ignore"):
             return self.loc + self.scale * np.expm1(self.shape * y) / self.shape
@@ -160,7 +163,7 @@ class GevFit:
     def _reduced(self, z: F64) -> F64:
         """log(1 + ξt)/ξ; infinite beyond an end of the support, on its side."""
         t = (np.asarray(z, np.float64) - self.loc) / self.scale
-        if self.shape == 0:
+        if abs(self.shape) < GUMBEL_BELOW:
             return t
         with np.errstate(divide="ignore"):
             return np.log1p(np.maximum(self.shape * t, -1.0)) / self.shape

@@ -17,6 +17,9 @@ START_SHAPES = (0.0, 0.2, -0.2)
 MIN_REGULAR_SHAPE = -0.5
 """At and below it estimates are not asymptotically normal: no standard errors."""
 
+EXPONENTIAL_BELOW = 1e-12
+"""A smaller |ξ| is taken for 0 by distributions and quantiles, whose digits end there."""
+
 _MAX_START_SHAPE = 0.8
 _INSIDE = 0.95
 _AT_BOUND = 1e-3
@@ -79,13 +82,13 @@ class GpdFit:
         """What an excess is larger than with probability p, exact for the smallest p."""
         with np.errstate(divide="ignore", over="ignore"):
             y = -np.log(np.asarray(p, np.float64))
-            if self.shape == 0:
+            if abs(self.shape) < EXPONENTIAL_BELOW:
                 return self.scale * y
             return self.scale * np.expm1(self.shape * y) / self.shape
 
     def _reduced(self, t: F64) -> F64:
         inside = np.maximum(t, 0.0)
-        if self.shape == 0:
+        if abs(self.shape) < EXPONENTIAL_BELOW:
             return inside
         with np.errstate(divide="ignore"):
             return np.log1p(np.maximum(self.shape * inside, -1.0)) / self.shape

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import F64
-from synctax.errors import FitError
 from synctax.evt.sample import Standard, dot
 
 EULER_GAMMA = 0.5772156649015329
@@ -41,7 +40,7 @@ def of_sorted(x: F64) -> LMoments:
     Parameters
     ----------
     x : (n,) float64
-        Values in ascending order, at least two of them.
+        Values in ascending order, at least two of them distinct.
 
     Returns
     -------
@@ -63,8 +62,6 @@ def of_sorted(x: F64) -> LMoments:
     l2 = 2 * b[1] - b[0]
     l3 = 6 * b[2] - 6 * b[1] + b[0]
     l4 = 20 * b[3] - 30 * b[2] + 12 * b[1] - b[0]
-    if not l2 > 0:
-        return LMoments(centre + b[0], 0.0, math.nan, math.nan)
     return LMoments(
         centre + b[0], l2, l3 / l2 if n > 2 else math.nan, l4 / l2 if n > 3 else math.nan
     )
@@ -82,19 +79,9 @@ def standardise(z: F64) -> Standard:
     -------
     Standard
         What optimisers work on, whatever the unit of `z` is.
-
-    Raises
-    ------
-    FitError
-        If the values differ by less than can be computed with.
     """
     centre = float(z[(z.size - 1) // 2] + z[z.size // 2]) / 2
     unit = of_sorted(z).l2
-    if not unit > 0 or not math.isfinite(unit):
-        raise FitError(
-            f"{z.size} values around {centre:g} differ by too little or too much to "
-            "compute with; give them in another unit"
-        )
     return Standard((z - centre) / unit, centre, unit)
 
 

@@ -11,6 +11,7 @@ MIN_DISTINCT_VALUES = 20
 """Fewer distinct values than this carry no shape and hardly a scale."""
 
 _UNTHREADED = 8192  # elements
+_LARGEST = 1e100
 
 
 def checked(values: F64, *, what: str, min_distinct: int = MIN_DISTINCT_VALUES) -> F64:
@@ -52,12 +53,22 @@ def checked(values: F64, *, what: str, min_distinct: int = MIN_DISTINCT_VALUES) 
             f"all {found.size} {what} are equal to {found[0]:g}, there is no spread; "
             "times told in finer steps would help"
         )
+    if found.size and not _can_be_squared(float(found[0]), float(found[-1])):
+        raise FitError(
+            f"{what} between {found[0]:g} and {found[-1]:g} are too large or too close to "
+            "compute with; give them in another unit"
+        )
     if distinct < max(min_distinct, 2):
         raise FitError(
             f"a fit needs {max(min_distinct, 2)} distinct {what}, got {distinct} among "
             f"{found.size}; profile more steps"
         )
     return found
+
+
+def _can_be_squared(lowest: float, highest: float) -> bool:
+    largest = max(abs(lowest), abs(highest))
+    return largest < _LARGEST and (lowest == highest or highest - lowest > 1 / _LARGEST)
 
 
 @dataclass(frozen=True, slots=True)
