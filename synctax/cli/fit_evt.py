@@ -197,6 +197,7 @@ def fit_evt(
     table = chosen[0] if chosen else ""
     given = Sources(traces, manifest, ranks, steps, end_tolerance_us)
     inputs = stages.Inputs(given, also, block_times, group, op, tolerance_us)
+    stages.check_selection(inputs, maxima, fit_ranks)
     normalised = stages.check_maxima(maxima, (fit_n, a_us, r), inputs, table)
     from synctax.cli.reading import worth_saying
     from synctax.evt.results import Options

@@ -94,6 +94,28 @@ def check_maxima(
     return Maxima(path, fit_n, a_us, r)
 
 
+def check_selection(inputs: Inputs, maxima: Path | None, fit_ranks: int | None) -> None:
+    """Refuse options that would select from traces where there are none."""
+    own = inputs.sources
+    if maxima is not None and fit_ranks is not None:
+        raise click.UsageError("--fit-ranks cuts groups, and --maxima has none")
+    if own.traces or own.manifest or inputs.also or not (maxima or inputs.block_times):
+        return
+    stray = [
+        name
+        for name, value in (
+            ("--group", inputs.group),
+            ("--op", inputs.op),
+            ("--steps", own.steps),
+            ("--ranks", own.ranks),
+            ("--end-tolerance-us", own.end_tolerance_us),
+        )
+        if value is not None
+    ]
+    if stray:
+        raise click.UsageError(f"{' and '.join(stray)} select from traces: name some")
+
+
 def fit_maxima(given: Maxima, options: "Options") -> "EvtFit":
     """Read normalised maxima and fit."""
     from synctax.evt.fit import fit_evt_maxima

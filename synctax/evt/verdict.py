@@ -22,6 +22,9 @@ REASONS_TOLD = 2
 VAGUE = 10
 """An interval whose ends differ by this factor decides nothing."""
 
+_OF_DEVIATIONS = ("skew", "light_tail", "few_ranks")
+"""Checks that doubt the law of deviations."""
+
 NAMES: dict[Method, str] = {
     "gumbel": "Gumbel",
     "gev": "GEV",
@@ -186,6 +189,9 @@ def _trust(fit: "EvtFit") -> str:
         said += f" ({time_us(lo[at])} to {time_us(hi[at])})"
         if hi[at] > VAGUE * lo[at]:
             said += ", too vague to build on: profile more steps"
+    doubted = [name for name in _OF_DEVIATIONS if name in _fired(fit)]
+    if method == "deviations" and doubted:
+        said += f", itself in doubt ({' and '.join(doubted).replace('_', ' ')})"
     mine = _missed(fit, method)
     if mine is None:
         return said

@@ -114,6 +114,12 @@ def test_a_predictor_without_a_fit_is_not_trusted(fit):
     assert "the shape of the tail is unknown (the shape runs to" in case.verdict()[1]
 
 
+def test_deviations_are_trusted_with_what_speaks_against_them(fit):
+    said = found(fit, "common_variation", "skew", "light_tail").verdict()[2]
+    assert ", itself in doubt (skew and light tail); fitted on" in said
+    assert "in doubt" not in found(fit, "shape", "skew").verdict()[2]
+
+
 def test_errors_on_held_out_ranks_stand_beside_each_other(fit):
     said = fit.verdict()[2]
     assert "fitted on 4 ranks it misses those of 8 by Gumbel " in said
