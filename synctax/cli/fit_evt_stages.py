@@ -113,7 +113,7 @@ def check_selection(inputs: Inputs, maxima: Path | None, fit_ranks: int | None) 
         if value is not None
     ]
     if stray:
-        raise click.UsageError(f"{' and '.join(stray)} select from traces: name some")
+        raise click.UsageError(f"{' and '.join(stray)}: of traces only, and none are named")
 
 
 def fit_maxima(given: Maxima, options: "Options") -> "EvtFit":

@@ -339,7 +339,7 @@ def test_another_seed_draws_others(fit_evt, maxima_csv):
         (("--maxima", "z.csv", *OF_MAXIMA, "--segments"), "--segments is of block times"),
         (("--maxima", "z.csv", "--fit-n", "1"), "--fit-n"),
         (("--maxima", "z.csv", *OF_MAXIMA, "--fit-ranks", 2), "--fit-ranks cuts groups"),
-        (("--maxima", "z.csv", *OF_MAXIMA, "--op", "x"), "--op select from traces"),
+        (("--maxima", "z.csv", *OF_MAXIMA, "--op", "x"), "--op: of traces only"),
         (
             ("--block-times", "z.csv", "--group", "tp", "--ranks", "0"),
             "--group and --ranks",
