@@ -11,6 +11,9 @@ from synctax.evt.gumbel import fit_gumbel
 from synctax.evt.profile import profile_level, profile_shape
 from tests.evt.samples import coles
 
+# what SWIG's types warn of when OpenTURNS is imported by newer Pythons
+pytestmark = pytest.mark.filterwarnings("ignore:builtin type:DeprecationWarning")
+
 
 def test_port_pirie_is_fitted_as_published():
     z = coles("portpirie")
