@@ -35,7 +35,7 @@ FARTHEST = 4096
 LANDMARKS = (72, 512, FARTHEST)
 """Sizes that are always predicted: an NVL72 domain, and round numbers beyond."""
 
-HOLDOUT_SHARE = 2
+HOLDOUT_SHARE = 4
 """Of `resamples`, one in so many is drawn for the errors on held-out data."""
 
 OnResample = Callable[[int], None]

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synctax.evt.tau import doubling_us
 from synctax.evt.tax import METHODS, Method
 from synctax.evt.texts import counted, percent, signed, time_us, times
 
@@ -113,7 +112,8 @@ def _small_share(fit: "EvtFit") -> str:
     covered = fit.inputs.coverage
     if covered is None or not covered.tax_share < SMALL_SHARE_OF_TAX:
         return ""
-    rest = [f"{note.count:,} × {note.detail}" for note in covered.left_out]
+    left_out = sorted(covered.left_out, key=lambda note: -note.count)
+    rest = [f"{note.count:,} × {note.detail}" for note in left_out]
     most = "; ".join(rest[:REASONS_TOLD])
     more = len(rest) - REASONS_TOLD
     also = f", and {counted(more, 'more reason')}" if more > 0 else ""
@@ -137,9 +137,11 @@ def _growth(fit: "EvtFit") -> str:
     ]
     last = fit.n[picks[-1]] / fit.inputs.largest
     beyond = "" if last <= 1 else f", {times(last)} times the largest group seen"
-    each = time_us(doubling_us(fit.tax_model()))
+    at, doubled = np.searchsorted(fit.resampled.n, [fit.m, 2 * fit.m])
+    predicted_us = fit.resampled.tau_us["gumbel"]
+    each_us = float(predicted_us[doubled] - predicted_us[at])
     return (
-        f"each doubling of the ranks adds {each} to the mean wait of a rank (Gumbel law): "
+        f"each doubling of the ranks adds {time_us(each_us)} to the mean wait of a rank (Gumbel law): "
         f"{', '.join(told)}{beyond}"
     )
 
