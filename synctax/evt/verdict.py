@@ -141,8 +141,8 @@ def _growth(fit: "EvtFit") -> str:
     predicted_us = fit.resampled.tau_us["gumbel"]
     each_us = float(predicted_us[doubled] - predicted_us[at])
     return (
-        f"each doubling of the ranks adds {time_us(each_us)} to the mean wait of a rank (Gumbel law): "
-        f"{', '.join(told)}{beyond}"
+        f"each doubling of the ranks adds {time_us(each_us)} to the mean wait of a rank "
+        f"(Gumbel law): {', '.join(told)}{beyond}"
     )
 
 
