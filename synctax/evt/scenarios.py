@@ -12,6 +12,9 @@ from synctax.evt.variation import RankEffects, rank_effects
 POINTS = 1_000
 """Points of the integral over the distribution of the maximum."""
 
+BINS = 256
+"""Different means of ranks that are told apart."""
+
 _LEAST_EXCEEDANCE = 1e-5  # of the maximum, beyond which the integral leaves it out
 
 
@@ -93,20 +96,25 @@ def slow_ranks(standard: Standard, n: F64) -> SlowRanks:
 def _mean_maxima(law: TailLaw, effects: RankEffects, shift: F64, n: F64) -> tuple[F64, F64]:
     """Expect the maximum of n ranks with one like the slowest, and with the same share."""
     x = _points(law, float(shift.max()), float(n.max()))
-    worst = effects.slowest
-    every, slowest = np.zeros(x.size), np.zeros(x.size)
-    total = effects.count.sum()
-    with np.errstate(divide="ignore"):
-        for cell, (by, count) in enumerate(zip(shift, effects.count, strict=True)):
-            log = np.log(law.cdf(x - by))
-            every += log * (count / total)
-            if cell == worst:
-                slowest = log
-    part = effects.count[worst] / total
-    with np.errstate(invalid="ignore"):  # -inf - -inf far below: nothing is there
-        others = np.where(slowest > -np.inf, (every - part * slowest) / (1 - part), -np.inf)
+    worst, share = effects.slowest, effects.count / effects.count.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slowest = np.log(law.cdf(x - shift[worst]))
+        others = np.zeros(x.size)
+        for by, part in _binned(np.delete(shift, worst), np.delete(share, worst)):
+            others += part * np.log(law.cdf(x - by))
+        every = others + share[worst] * slowest
+        others /= 1 - share[worst]
     one = _mean(x, np.exp(np.multiply.outer(n - 1, others) + slowest))
     return one, _mean(x, np.exp(np.multiply.outer(n, every)))
+
+
+def _binned(shift: F64, share: F64) -> list[tuple[float, float]]:
+    """Put ranks of nearly the same mean together, where there are many."""
+    width = np.ptp(shift) / BINS or 1.0
+    _, found = np.unique(np.round(shift / width), return_inverse=True)
+    parts = np.bincount(found, share)
+    centres = np.bincount(found, share * shift) / parts
+    return list(zip(centres.tolist(), parts.tolist(), strict=True))
 
 
 def _points(law: TailLaw, furthest: float, n: float) -> F64:

@@ -256,3 +256,9 @@ def test_fits_that_are_handed_over_are_used():
     fitted = fit_all(normal_times(40, 4, seed=5))
     found = bootstrap(standardise(times), N, fitted=fitted, resamples=2)
     assert_array_equal(found.tau_us["gumbel"], fitted.tau_us("gumbel", N))
+
+
+def test_progress_is_told_resample_by_resample():
+    told: list[int] = []
+    bootstrap(standardise(normal_times(40, 4)), N, resamples=3, on_resample=told.append)
+    assert told == [1, 1, 1]

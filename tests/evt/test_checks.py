@@ -170,6 +170,16 @@ def test_scenarios_of_slow_ranks_are_those_of_simulated_ones(delta, tolerance):
     assert found.one_us[0] == pytest.approx(found.share_us[0])
 
 
+def test_many_ranks_with_means_of_their_own_wait_as_simulated_ones():
+    random = np.random.default_rng(12)
+    means = random.normal(size=400)
+    us = 1_000 + 20 * (means + random.normal(size=(300, 400)))
+    found = slow_ranks(of(block_times(us)), np.array([400.0, 1_600.0]))
+    x = np.tile(means, 4) + random.normal(size=(2_000, 1_600))
+    wait_us = 20 * (x.max(axis=1) - x.mean(axis=1)).mean()
+    assert found.share_us[1] == pytest.approx(wait_us, rel=0.03)
+
+
 def test_slow_ranks_are_quoted_where_they_are_found():
     standard = of(normal_times(500, 4, slow=1.5))
     slow = slow_ranks(standard, np.array([4.0, 512.0]))
