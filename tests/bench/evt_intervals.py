@@ -52,7 +52,7 @@ def truth(n: F64, m: int, xi: float) -> F64:
     return ((n / m) ** xi - m**-xi) * gamma(1 - xi) / xi
 
 
-def ways(point: F64, resampled: F64) -> dict[str, tuple[F64, F64]]:
+def ways(point: F64, resampled: F64, blocks: float) -> dict[str, tuple[F64, F64]]:
     """Intervals from the same resamples, by construction."""
     quantile = ndtri((1 + LEVEL) / 2)
     low, high = np.nanquantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
@@ -67,7 +67,7 @@ def ways(point: F64, resampled: F64) -> dict[str, tuple[F64, F64]]:
         for level in (ndtr(2 * below - quantile), ndtr(2 * below + quantile))
     ]
     return {
-        "log-normal": interval(point, resampled, level=LEVEL),
+        "log-normal": interval(point, resampled, level=LEVEL, blocks=blocks),
         "percentile": (low, high),
         "basic": (2 * point - high, 2 * point - low),
         "BC": (corrected[0], corrected[1]),
@@ -85,7 +85,9 @@ def replicate(case: Case, number: int, resamples: int) -> dict[tuple[str, str], 
         (method, way): (lo <= true) & (true <= hi)
         for method, point in found.tau_us.items()
         if case.xi == 0 or method in ("gev", "deviations")
-        for way, (lo, hi) in ways(point, found.resampled_us[method]).items()
+        for way, (lo, hi) in ways(
+            point, found.resampled_us[method], found.memory.blocks
+        ).items()
     }
 
 
