@@ -146,6 +146,14 @@ def job(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def other_job(tmp_path_factory) -> Path:
+    """The same over groups of three."""
+    folder = tmp_path_factory.mktemp("job") / "other"
+    write(SynthJob(tp=3, fsdp=1, layers=2, steps=8, jitter=0.1), folder)
+    return folder
+
+
 def test_four_commands_work_one_after_the_other(command, job):
     assert command("measure", job, "--workers", 1).exit_code == 0
     assert command("attribute", "--group", "tp", "--workers", 1).exit_code == 0
@@ -172,20 +180,21 @@ def test_the_number_of_workers_changes_nothing(command, job):
     assert len(texts) == 1
 
 
-def test_the_tax_file_can_be_read_and_is_the_same_each_time(fit_evt, job):
+def test_the_tax_file_can_be_read_and_is_the_same_each_time(fit_evt, maxima_csv):
+    given = ("--maxima", maxima_csv, *OF_MAXIMA, "--no-cache", "-q")
     for name in ("one.json", "two.json"):
-        assert fit_evt(job, "--no-cache", "--tax", name, "-q").exit_code == 0
+        assert fit_evt(*given, "--tax", name).exit_code == 0
     assert Path("one.json").read_bytes() == Path("two.json").read_bytes()
     assert not Path(".synctax").exists()
-    assert read_tax("one.json").group == "tp"
+    assert read_tax("one.json").n_fit == 4
 
 
-def test_traces_of_other_jobs_are_pooled(fit_evt, job, told):
-    result = fit_evt(job, "--also", EXAMPLE, "--group", "tp", "--format", "json")
+def test_traces_of_other_jobs_are_pooled(fit_evt, job, other_job):
+    result = fit_evt(job, "--also", other_job, "--group", "tp", "--format", "json")
     found = envelope(result)
-    assert found["parameters"]["also"] == [str(EXAMPLE)]
-    assert found["n_fit"] == 2
-    assert found["coverage"]["collectives"] > told["coverage"]["collectives"]
+    assert found["parameters"]["also"] == [str(other_job)]
+    assert (found["n_fit"], found["blocks"]) == (2, 8)
+    assert {row["n"] for row in found["segments"][1:]} == {2, 3}
     assert Workspace(Path(".synctax")).last_measure().targets == (str(job),)
 
 
