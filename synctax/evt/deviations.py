@@ -6,6 +6,7 @@ common to all ranks does not enter the prediction.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from synctax.arrays import F64, I64
 from synctax.errors import FitError
 from synctax.evt.gpd import GpdFit, fit_gpd
 from synctax.evt.model import BlockTimes
+from synctax.evt.sample import dot
 from synctax.notes import Note
 
 TAIL_QUANTILE = 0.95
@@ -70,14 +72,16 @@ class TailLaw:
         >>> TailLaw(np.array([0.0, 1.0])).mean_max(np.array([1.0, 2.0]))
         array([0.5 , 0.75])
         """
-        edges = np.arange(1, self.body.size + 1) * ((1 - self.share) / self.body.size)
-        log_edges, steps = np.log(edges), np.diff(self.body)
-        result, reached = np.empty(n.size), np.empty(n.size)
-        for at, count in enumerate(n.tolist()):  # one by one: bodies can be large
-            begin = int(np.searchsorted(log_edges[:-1], _NEVER / count))
-            below = np.exp(count * log_edges[begin:])
+        # a whole number, up to the rounding of its parts: all values, the tail's among them
+        total = round(self.body.size / (1 - self.share), 6)
+        steps, last = np.diff(self.body), self.body.size - 1
+        result, reached = np.zeros(n.size), np.ones(n.size)
+        for at, (begin, powers) in enumerate(_powers(total, tuple(n.tolist()))):
+            if begin > last:  # every maximum lies in the tail
+                continue
+            below = powers[: last - begin + 1]
             # Abel's sum: each step, times the probability of a maximum below it
-            result[at] = self.body[-1] * below[-1] - below[:-1] @ steps[begin:]
+            result[at] = self.body[-1] * below[-1] - dot(below[:-1], steps[begin:])
             reached[at] = 1 - below[-1]
         return result + self._tail(n, reached) if self.share else result
 
@@ -148,6 +152,21 @@ class TailLaw:
         excess = np.expm1(-self.shape * log) / self.shape if self.shape else -log
         tail: F64 = np.where(q < self.share, self.threshold + self.scale * excess, inside)
         return tail
+
+
+@lru_cache(maxsize=2)
+def _powers(total: float, n: tuple[float, ...]) -> tuple[tuple[int, F64], ...]:
+    """Probability that a maximum of n is at most the i-th of `total` values, for each n.
+
+    Of each n: the first i (from 0) for which it is not negligible, and the probabilities
+    from there on. Kept, since all resamples of one set of data ask for the same.
+    """
+    log_edges = np.log(np.arange(1, int(total) + 1) / total)
+    found = []
+    for count in n:
+        begin = int(np.searchsorted(log_edges[:-1], _NEVER / count))
+        found.append((begin, np.exp(count * log_edges[begin:])))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
