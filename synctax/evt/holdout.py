@@ -167,7 +167,7 @@ def _over_ranks(standard: Standard, size: int, seed: int) -> _Trial | Note:
         drawn = draw(u, past.block_length, random)
         return drawn, u.rows_of(drawn)
 
-    return _Trial("ranks", fit_on, whole.m, _wait_us(whole), past.blocks, together)
+    return _Trial("ranks", fit_on, whole.m, whole.wait_us, past.blocks, together)
 
 
 def _over_time(standard: Standard) -> _Trial | Note:
@@ -187,7 +187,7 @@ def _over_time(standard: Standard) -> _Trial | Note:
         drawn = draw(fit_units, past.block_length, random)
         return drawn, test_units.rows_of(draw(test_units, past.block_length, random))
 
-    return _Trial("time", fit_on, times.m, _wait_us(test), past.blocks / 2, apart)
+    return _Trial("time", fit_on, times.m, test.wait_us, past.blocks / 2, apart)
 
 
 def _first_half(times: BlockTimes) -> Bool:
@@ -195,11 +195,6 @@ def _first_half(times: BlockTimes) -> Bool:
     u = units_of(times)
     early = np.arange(len(u)) - u.begin[u.series] < u.size[u.series] // 2
     return np.repeat(early, u.rows)
-
-
-def _wait_us(times: BlockTimes) -> F64:
-    result: F64 = times.us.max(axis=1) - times.us.mean(axis=1)
-    return result
 
 
 def _judge(

@@ -158,17 +158,31 @@ def gather(
         parts.append(part)
         told += notes
     standard = standardise(join(parts))
+    sets = _only(kept, standard)
     inputs = Inputs(
-        sets=_only(kept, standard),
+        sets=sets,
         standard=standard,
         m=m,
         group=", ".join(dict.fromkeys(role for one in found for role in _roles(one))),
         payload_bytes=max((p for one in found if (p := one.payload_bytes)), default=None),
         coverage=coverage,
         source=source or Origin("block_times"),
-        notes=(*told, *standard.notes),
+        notes=(*told, *standard.notes, *_unmeasured(sets)),
     )
     return inputs, standard
+
+
+def _unmeasured(sets: Sequence[BlockTimes]) -> tuple[Note, ...]:
+    """Count instances that take no part where prediction and measurement are compared."""
+    count = sum(len(times) for times in sets)
+    unknown = int(sum(np.isnan(times.measured_us).sum() for times in sets))
+    if unknown in (0, count):
+        return ()
+    detail = (
+        f"instances of {count} whose wait was not measured: predictions are compared with "
+        "that of the others"
+    )
+    return (Note("wait_not_measured", unknown, detail),)
 
 
 def _roles(one: Found) -> list[str]:

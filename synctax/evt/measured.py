@@ -2,15 +2,37 @@
 
 import numpy as np
 
-from synctax.arrays import F64
+from synctax.arrays import F64, I64
 from synctax.evt.model import BlockTimes
 
 ROWS_AT_ONCE = 256
 """Sizes of group whose weights are held at once: memory, not the result, depends on it."""
 
 
-def measured_us(times: BlockTimes) -> F64:
-    """Measure the mean wait in groups of k = 1 ... m ranks, over all subsets exactly.
+def mean_known(values: F64) -> float:
+    """Average what is known.
+
+    Parameters
+    ----------
+    values : (i,) float64
+        NaN where it is not known.
+
+    Returns
+    -------
+    float
+        NaN where nothing is.
+
+    Examples
+    --------
+    >>> mean_known(np.array([1.0, np.nan, 3.0]))
+    2.0
+    """
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def measured_us(times: BlockTimes, n: I64 | None = None) -> F64:
+    """Measure the mean wait in groups of n ranks, over all subsets exactly.
 
     e_k = Σᵢ C(i-1, k-1)/C(m, k) · mean X₍ᵢ₎ - mean X, where X₍ᵢ₎ is the i-th smallest time
     of an instance: in C(i-1, k-1) of the C(m, k) subsets it is the largest.
@@ -19,11 +41,13 @@ def measured_us(times: BlockTimes) -> F64:
     ----------
     times : BlockTimes
         i instances over m ranks, at least one.
+    n : (k,) int64, optional
+        Sizes of groups, each from 1 to m; all of these if absent.
 
     Returns
     -------
-    (m,) float64
-        Mean wait of a rank for k = 1 ... m, in µs; 0 for k = 1, never falling.
+    (k,) float64
+        Mean wait of a rank for each size, in µs; 0 for one rank, never falling.
 
     Raises
     ------
@@ -47,11 +71,12 @@ def measured_us(times: BlockTimes) -> F64:
         raise ValueError("no instance to measure")
     ordered = np.sort(times.us, axis=1).mean(axis=0)
     above = ordered - ordered.mean()
-    result = np.empty(times.m)
-    for start in range(0, times.m, ROWS_AT_ONCE):
-        k = np.arange(start + 1.0, min(start + ROWS_AT_ONCE, times.m) + 1.0)
+    sizes = np.arange(1, times.m + 1) if n is None else n
+    result = np.empty(sizes.size)
+    for start in range(0, sizes.size, ROWS_AT_ONCE):
+        k = sizes[start : start + ROWS_AT_ONCE].astype(np.float64)
         result[start : start + k.size] = subset_weights(times.m, k) @ above
-    result[0] = 0.0
+    result[sizes == 1] = 0.0
     return result
 
 

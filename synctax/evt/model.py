@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from synctax.arrays import F64, I64
 from synctax.notes import Note
 
@@ -77,6 +79,11 @@ class BlockTimes:
     def m(self) -> int:
         """Ranks of each instance."""
         return int(self.us.shape[1])
+
+    @property
+    def wait_us(self) -> F64:
+        """Mean wait of each instance by its block times, (i,) in µs: largest less mean."""
+        return np.asarray(self.us.max(axis=1) - self.us.mean(axis=1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from synctax.evt.bootstrap import Bootstrap
 from synctax.evt.doubts import Check
 from synctax.evt.holdout import HoldOut
 from synctax.evt.inputs import Inputs
-from synctax.evt.measured import measured_us
+from synctax.evt.measured import mean_known, measured_us
 from synctax.evt.predict import Predictors
 from synctax.evt.segments import Segment
 from synctax.evt.tax import Method
@@ -150,7 +150,7 @@ class EvtFit:
             "tau_gev_us": gev[0],
             "tau_gev_lo_us": gev[1],
             "tau_gev_hi_us": gev[2],
-            "measured_us": np.array([self._measured_us(int(n)) for n in self.n]),
+            "measured_us": self._measured_us(),
             "tau_lmoments_us": self.predicted("lmoments")[0],
             "tau_deviations_us": deviations[0],
             "tau_deviations_lo_us": deviations[1],
@@ -285,17 +285,20 @@ class EvtFit:
 
         return sentences(self)
 
-    def _measured_us(self, n: int) -> float:
-        """Mean wait by block times among n ranks, over all sets with so many."""
-        sets = [one for one in self.inputs.sets if one.m >= n]
-        if not sets:
-            return float("nan")
-        values = [float(measured_us(one)[n - 1]) for one in sets]
-        return float(np.average(values, weights=[len(one) for one in sets]))
+    def _measured_us(self) -> F64:
+        """Mean wait by block times among `n` ranks, over all sets with so many."""
+        n = self.n.astype(np.int64)
+        total_us, instances = np.zeros(n.size), np.zeros(n.size)
+        for one in self.inputs.sets:
+            seen = n <= one.m
+            total_us[seen] += len(one) * measured_us(one, n[seen])
+            instances[seen] += len(one)
+        return np.where(instances > 0, total_us / np.maximum(instances, 1), np.nan)
 
     def _tax_mean_us(self, n: int) -> float:
+        """Mean wait measured at collectives of n ranks, of those where it is known."""
         sets = [one.measured_us for one in self.inputs.sets if one.m == n]
-        return float(np.concatenate(sets).mean()) if sets else float("nan")
+        return mean_known(np.concatenate(sets)) if sets else float("nan")
 
 
 def _columns(names: tuple[str, ...], rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

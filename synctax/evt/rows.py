@@ -8,6 +8,7 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.evt.cut import select, units
+from synctax.evt.measured import mean_known
 from synctax.evt.model import Block
 from synctax.evt.points import (
     PERIODS,
@@ -74,8 +75,8 @@ def block_rows(fit: "EvtFit") -> list[dict[str, Any]]:
                     "r": float(standard.b_us[at] / standard.a_us[at]),
                     "z_max": float(z.max()),
                     "tau_us": float(standard.b_us[at]) * mean_z,
-                    "measured_us": float((own.us.max(axis=1) - own.us.mean(axis=1)).mean()),
-                    "tax_mean_us": float(own.measured_us.mean()),
+                    "measured_us": float(own.wait_us.mean()),
+                    "tax_mean_us": mean_known(own.measured_us),
                 }
             )
         first += len(times.blocks)

@@ -12,6 +12,7 @@ from synctax.arrays import F64, I64, Bool
 from synctax.errors import FitError
 from synctax.evt.bootstrap import MIN_DISTINCT_VALUES, interval
 from synctax.evt.gumbel import fit_gumbel
+from synctax.evt.measured import mean_known
 from synctax.evt.model import Block, BlockTimes
 from synctax.evt.resample import Resampler, draw, memory, resampler
 from synctax.evt.standard import Standard
@@ -39,11 +40,12 @@ class Segment:
     tau_us : float
         Mean wait that the Gumbel law, pooled over all segments, predicts for n ranks.
     tax_mean_us : float
-        Mean wait measured at its collectives; NaN unknown.
+        Mean wait measured at its collectives, where it is known; NaN if nowhere.
     measured_us : float
         Mean wait by its block times alone: mean of max - mean.
     ratio, ratio_lo, ratio_hi : float
-        `tau_us` over `tax_mean_us`, and its interval by resampling instances.
+        Prediction over measurement at the collectives whose wait is known, and its
+        interval by resampling instances.
     blocks_ratio, blocks_ratio_lo, blocks_ratio_hi : float
         `tau_us` over `measured_us`.
     max_us_median, max_us_p99 : float
@@ -98,7 +100,7 @@ class Instances:
         """Measure the instances of some sets, one after the other."""
         return cls(
             np.concatenate([np.full(len(one), one.m, np.int64) for one in sets]),
-            np.concatenate([one.us.max(axis=1) - one.us.mean(axis=1) for one in sets]),
+            np.concatenate([one.wait_us for one in sets]),
             np.concatenate([one.measured_us for one in sets]),
         )
 
@@ -156,16 +158,16 @@ def segments(
         except FitError:  # few values over and over: as unknown as in `bootstrap`
             drawn.append(np.full(point.shape, np.nan))
     made = np.array(drawn)
-    ratio, blocks_ratio = point[0] / point[1], point[0] / point[2]
-    bounds = []
-    for at, estimate in ((1, ratio), (2, blocks_ratio)):
+    numbers = [*point[:-1]]
+    for predicted, measured in ((3, 1), (0, 2)):
         with np.errstate(divide="ignore", invalid="ignore"):
-            again = made[:, 0] / made[:, at]
-        bounds.append(interval(estimate, again, level=level, blocks=past.blocks))
-    (lo, hi), (blocks_lo, blocks_hi) = bounds
-    numbers = np.array([*point, ratio, lo, hi, blocks_ratio, blocks_lo, blocks_hi])
+            ratio = point[predicted] / point[measured]
+            again = made[:, predicted] / made[:, measured]
+        bounds = interval(ratio, again, level=level, blocks=past.blocks)
+        numbers += [ratio, *bounds]
+    told = np.array(numbers)
     return tuple(
-        _segment(key, inside, (standard, prepared, seen), numbers[:, at].tolist())
+        _segment(key, inside, (standard, prepared, seen), told[:, at].tolist())
         for at, (key, inside) in enumerate(members)
     )
 
@@ -226,20 +228,21 @@ def _members(
 def _compare(
     prepared: Resampler, seen: Instances, members: list[tuple[_Key, Bool]], drawn: I64
 ) -> F64:
-    """Predicted, measured and by-blocks mean wait of each segment, (3, s)."""
+    """Compare mean waits of each segment, (4, s).
+
+    Predicted, measured, by blocks, and predicted where a measurement is known.
+    """
     z, b_us = _standardised(prepared, drawn)
     fit = fit_gumbel(z, min_distinct=MIN_DISTINCT_VALUES)
     predicted_us = b_us[prepared.units.block[drawn]] * fit.mean_z(
         seen.n[drawn] / prepared.m
     )
-    columns = (predicted_us, seen.tax_mean_us[drawn], seen.wait_us[drawn])
+    tax_mean_us = seen.tax_mean_us[drawn]
+    comparable_us = np.where(np.isnan(tax_mean_us), np.nan, predicted_us)
+    columns = (predicted_us, tax_mean_us, seen.wait_us[drawn], comparable_us)
     return np.array(
-        [[_mean(column[inside[drawn]]) for _, inside in members] for column in columns]
+        [[mean_known(column[inside[drawn]]) for _, inside in members] for column in columns]
     )
-
-
-def _mean(values: F64) -> float:
-    return float(values.mean()) if values.size else float("nan")
 
 
 def _standardised(prepared: Resampler, drawn: I64) -> tuple[F64, F64]:

@@ -255,6 +255,38 @@ def test_without_measured_collectives_blocks_alone_are_compared():
     assert frame["blocks_ratio_lo"].notna().all()
 
 
+@settings(max_examples=5)
+@given(st.sets(st.integers(0, 59), min_size=1, max_size=40))
+def test_waits_that_were_not_measured_are_left_out_of_comparisons_and_counted(lost):
+    times = gumbel_ranks(60, 4)
+    times.measured_us[list(lost)] = np.nan
+    found = fit_evt(times, options=QUICK)
+    known_us = np.delete(times.wait_us, list(lost)).mean()
+    frame = found.to_frame().set_index("n")
+    assert frame["tax_mean_us"][4] == pytest.approx(known_us)
+    overall = found.per_segment().iloc[0]
+    assert overall["tax_mean_us"] == pytest.approx(known_us)
+    assert overall["ratio"] == pytest.approx(overall["tau_us"] / known_us)
+    assert overall["ratio_lo"] < overall["ratio"] < overall["ratio_hi"]
+    assert found.per_block()["tax_mean_us"].tolist() == [pytest.approx(known_us)]
+    note = next(one for one in found.notes if one.reason == "wait_not_measured")
+    assert note.count == len(lost)
+
+
+def test_prediction_and_measurement_are_of_the_same_collectives():
+    calm = gumbel_ranks(60, 4, tax_mean=False)
+    wild = gumbel_ranks(60, 4, seed=2, gpu="A100")
+    wild = replace(wild, us=3 * wild.us, measured_us=3 * wild.measured_us)
+    frame = fit_evt(calm, wild, options=replace(QUICK, resamples=20)).per_segment()
+    overall, _, of_wild = (row for _, row in frame.iterrows())
+    assert overall["ratio"] == pytest.approx(of_wild["ratio"])
+    assert overall["tax_mean_us"] == pytest.approx(of_wild["tax_mean_us"])
+    assert overall["tau_us"] < 0.8 * of_wild["tau_us"]
+    assert "wait_not_measured" not in {
+        note.reason for note in fit_evt(calm, options=QUICK).notes
+    }
+
+
 # -------------------------------------------------------------------------- tables
 
 
@@ -311,6 +343,14 @@ def test_maxima_alone_have_no_ranks_to_tell_of(of_maxima):
     model = of_maxima.tax_model()
     assert (model.blocks, model.deviations) == (None, None)
     assert "maxima alone" in model.reasons["deviations"]
+
+
+def test_the_gev_of_maxima_alone_has_the_interval_of_one_of_ranks(of_maxima, fit):
+    for found in (of_maxima, fit):
+        assert set(found.resampled.log_errors) == {"gev"}
+        tau, lo, hi = found.predicted("gev")
+        # not symmetric in the logarithm
+        assert (abs(np.log(hi / tau) / np.log(tau / lo) - 1) > 0.01).any()
 
 
 # ------------------------------------------------------------------------ refusals

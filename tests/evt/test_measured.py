@@ -31,6 +31,12 @@ def test_more_ranks_never_wait_less(m, seed):
     assert (np.diff(waits) >= -1e-9).all()
 
 
+@given(st.sets(st.integers(1, 9), min_size=1))
+def test_sizes_that_are_asked_for_are_measured_as_all_are(sizes):
+    times, n = normal_times(5, 9), np.array(sorted(sizes))
+    assert_allclose(measured_us(times, n), measured_us(times)[n - 1])
+
+
 def test_of_all_ranks_it_is_the_mean_wait():
     times = normal_times(7, 5)
     mean_wait = (times.us.max(axis=1) - times.us.mean(axis=1)).mean()
