@@ -1,19 +1,14 @@
 """Block times and normalised maxima out of CSV files, and into the columns of one."""
 
-import csv
-import math
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from io import StringIO
+from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 
-from synctax.arrays import F64
+from synctax.arrays import F64, I64, Bool
 from synctax.errors import BadInputError
+from synctax.evt.csv_table import Chunk, Table, wrong
 from synctax.evt.model import Block, BlockTimes
 from synctax.notes import Note
 
@@ -23,9 +18,9 @@ OF_BLOCK = ("group", "op", "gpu", "dtype", "phase")
 
 OPTIONAL = ("series", "measured_us", *OF_BLOCK)
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_COUNT = re.compile(r"[0-9]{1,18}(?:\.0)?")
-"""`.0`: tables with absent values turn whole numbers into floats."""
+_NS_PER_US = 1_000
+_EXACT_NS = 1e-6  # what arithmetic leaves of whole ns
+_EXACT = 1e-15  # the same of long times, as a share
 
 
 def read_block_times(path: str | PathLike[str]) -> tuple[BlockTimes, tuple[Note, ...]]:
@@ -44,8 +39,7 @@ def read_block_times(path: str | PathLike[str]) -> tuple[BlockTimes, tuple[Note,
     Returns
     -------
     BlockTimes
-        `Block.source` is the path. Times are taken for told in whole µs (`resolution_us`
-        1) where they all are.
+        `Block.source` is the path, `resolution_us` the step that all times are told in.
     tuple of Note
         Instances that were left out, having another number of ranks than most.
 
@@ -55,12 +49,9 @@ def read_block_times(path: str | PathLike[str]) -> tuple[BlockTimes, tuple[Note,
         If the file cannot be read, has other columns, a value that is none, a rank twice
         in an instance, values that contradict each other, or one rank an instance.
     """
-    source = str(path)
-    table = _Table.read(source, REQUIRED, OPTIONAL)
-    found = _Found(table)
-    for line, cells in table.rows:
-        found.add(line, cells)
-    return found.times()
+    table = Table.read(path, REQUIRED, OPTIONAL)
+    lines = _Lines.of(table)
+    return _times(table, lines, _blocks(table, lines))
 
 
 def read_maxima(path: str | PathLike[str]) -> F64:
@@ -80,8 +71,8 @@ def read_maxima(path: str | PathLike[str]) -> F64:
     BadInputError
         If the file cannot be read, has no such column, no line, or a value that is none.
     """
-    table = _Table.read(str(path), ("z",), None)
-    return np.array([table.number(line, cells, "z") for line, cells in table.rows])
+    table = Table.read(path, ("z",))
+    return np.concatenate([chunk.numbers("z") for chunk in table.chunks()])
 
 
 def rows(times: BlockTimes) -> dict[str, list[int] | list[float] | list[str]]:
@@ -112,259 +103,191 @@ def rows(times: BlockTimes) -> dict[str, list[int] | list[float] | list[str]]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """A CSV file: where each column stands, and (line, cells) of each row."""
+def resolution_us(us: F64) -> float:
+    """Find the step that times are told in: the largest that all differences share.
 
-    source: str
-    place: Mapping[str, int]
-    rows: Sequence[tuple[int, list[str]]]
+    Parameters
+    ----------
+    us : float64 array of any shape
+        Times in µs.
+
+    Returns
+    -------
+    float
+        In µs; 0 where times are told in less than ns, or all are equal.
+
+    Examples
+    --------
+    >>> resolution_us(np.array([3.0, 43.0, 123.0])), resolution_us(np.array([0.5, 0.501]))
+    (40.0, 0.001)
+    """
+    ns = np.asarray(us).ravel() * _NS_PER_US
+    whole = np.rint(ns)
+    if (np.abs(ns - whole) > _EXACT_NS + _EXACT * whole).any():
+        return 0.0
+    steps = (whole - whole.min(initial=np.inf)).astype(np.int64)
+    return int(np.gcd.reduce(steps)) / _NS_PER_US
+
+
+_Described = tuple[str, str, str, str, str, str]
+"""Name of a block and the values of `OF_BLOCK`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """What the lines of a file say, in their order.
+
+    Parameters
+    ----------
+    line : (l,) int64
+        Their numbers.
+    block : (l,) int64
+        The block, with all that is said of it: index into `descriptions`.
+    series, instance, rank : (l,) int64
+    us, measured_us : (l,) float64
+    descriptions : tuple
+        In the order of their first lines.
+    """
+
+    line: I64
+    block: I64
+    series: I64
+    instance: I64
+    rank: I64
+    us: F64
+    measured_us: F64
+    descriptions: tuple[_Described, ...]
 
     @classmethod
-    def read(
-        cls, source: str, required: Sequence[str], optional: Sequence[str] | None
-    ) -> "_Table":
-        """Read all rows; `optional` None allows any further columns."""
-        lines = _lines(source)
-        line, header = next(lines, (1, []))
-        names = [name.strip() for name in header]
-        expected = f"the columns {', '.join(required)}"
-        if not names:
-            raise BadInputError(f"{source} is empty; expected a line with {expected}")
-        wrong = _wrong_columns(names, required, optional)
-        if wrong:
-            more = f" and any of {', '.join(optional)}" if optional else ""
-            raise BadInputError(
-                f"{source}, line {line} {wrong}: found {', '.join(names)}; expected "
-                f"{expected}{more}"
-            )
-        rows = [cls._checked(source, names, row) for row in lines]
-        if not rows:
-            raise BadInputError(
-                f"{source} has no line below its header; expected values of {expected}"
-            )
-        return cls(source, {name: at for at, name in enumerate(names)}, rows)
-
-    @staticmethod
-    def _checked(
-        source: str, names: list[str], row: tuple[int, list[str]]
-    ) -> tuple[int, list[str]]:
-        line, cells = row
-        if len(cells) != len(names):
-            raise BadInputError(
-                f"{source}, line {line} has {len(cells)} values; expected "
-                f"{len(names)}, one for each column of the header"
-            )
-        return line, cells
-
-    def text(self, cells: list[str], name: str) -> str:
-        """Take a cell; "" where there is no such column."""
-        return cells[self.place[name]].strip() if name in self.place else ""
-
-    def number(self, line: int, cells: list[str], name: str) -> float:
-        """Take a cell as a finite number."""
-        text = self.text(cells, name)
-        value = math.nan
-        if _NUMBER.fullmatch(text):
-            value = float(text)
-        if not math.isfinite(value):
-            raise self.wrong(line, name, text, "a finite number with a decimal point")
-        return value
-
-    def positive(self, line: int, cells: list[str], name: str) -> float:
-        """Take a cell as a finite number that is not negative."""
-        value = self.number(line, cells, name)
-        if value < 0:
-            raise self.wrong(line, name, self.text(cells, name), "a time, 0 or more, in µs")
-        return value
-
-    def count(self, line: int, cells: list[str], name: str) -> int:
-        """Take a cell as a whole number that is not negative."""
-        text = self.text(cells, name)
-        if not _COUNT.fullmatch(text):
-            raise self.wrong(line, name, text, "a whole number, 0 or more")
-        return int(text.removesuffix(".0"))
-
-    def wrong(self, line: int, name: str, found: str, expected: str) -> BadInputError:
-        """Say what is wrong with a value."""
-        return BadInputError(
-            f"{self.source}, line {line}: {name} is {found!r}; expected {expected}"
-        )
+    def of(cls, table: Table) -> "_Lines":
+        """Read all lines."""
+        known: dict[_Described, int] = {}
+        parts = [_part(chunk, known) for chunk in table.chunks()]
+        counts = np.concatenate([part[0] for part in parts], axis=1)
+        us, measured_us = np.concatenate([part[1] for part in parts], axis=1)
+        line, block, series, instance, rank = counts
+        return cls(line, block, series, instance, rank, us, measured_us, tuple(known))
 
 
-def _wrong_columns(
-    names: Sequence[str], required: Sequence[str], optional: Sequence[str] | None
-) -> str:
-    """Say what is wrong with the names of columns, "" for nothing."""
-    for name in required:
-        if name not in names:
-            return f"lacks the column {name}"
-    for name, count in Counter(names).items():
-        if count > 1:
-            return f"has the column {name} {count} times"
-        if optional is not None and name not in (*required, *optional):
-            return f"has the unknown column {name!r}"
-    return ""
+def _part(chunk: Chunk, known: dict[_Described, int]) -> tuple[I64, F64]:
+    """Read some lines; descriptions of blocks are numbered as they are met."""
+    group, op, gpu, dtype, phase = (chunk.texts(name) for name in OF_BLOCK)
+    described = zip(chunk.names("block"), group, op, gpu, dtype, phase, strict=True)
+    block = [known.setdefault(one, len(known)) for one in described]
+    counts = [chunk.counts(name) for name in ("series", "instance", "rank")]
+    times_us = (chunk.times_us("us"), chunk.known_times_us("measured_us"))
+    return np.array([chunk.line, block, *counts], np.int64), np.array(times_us)
 
 
-def _lines(source: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and cells of each line that is not blank, the header first."""
-    try:
-        # `utf-8-sig`: spreadsheets begin a file with a byte order mark
-        text = Path(source).read_text(encoding="utf-8-sig")
-    except OSError as error:
+def _blocks(table: Table, lines: _Lines) -> tuple[Block, ...]:
+    """Name the blocks, each described in one way."""
+    _, first = np.unique(lines.block, return_index=True)
+    met: dict[str, tuple[_Described, int]] = {}
+    for one, line in zip(lines.descriptions, lines.line[first].tolist(), strict=True):
+        known, before = met.setdefault(one[0], (one, line))
+        for column, value, other in zip(OF_BLOCK, one[1:], known[1:], strict=True):
+            if value != other:
+                expected = f"{other!r} as on line {before}, for the same block"
+                raise wrong(table.source, line, column, value, expected)
+    return tuple(
+        Block(name, table.source, group, op, gpu=gpu, dtype=dtype, phase=phase)
+        for name, group, op, gpu, dtype, phase in lines.descriptions
+    )
+
+
+def _times(
+    table: Table, lines: _Lines, blocks: tuple[Block, ...]
+) -> tuple[BlockTimes, tuple[Note, ...]]:
+    """Put the lines of each instance together."""
+    keys = (lines.series, lines.block, lines.instance)
+    order = np.lexsort((lines.rank, *reversed(keys)))
+    new = np.ones(order.size, np.bool_)
+    new[1:] = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
+    _check_ranks(table, lines, order, new)
+    begin = np.flatnonzero(new)
+    size = np.diff(np.append(begin, order.size))
+    first = np.minimum.reduceat(order, begin)
+    _check_measured(table, lines, order, np.repeat(first, size))
+    # of sizes that are equally frequent the larger stays
+    m, count = max(Counter(size.tolist()).items(), key=lambda one: (one[1], one[0]))
+    if m < 2:
         raise BadInputError(
-            f"{source} cannot be read: {error.strerror or error}; expected a CSV file"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise BadInputError(
-            f"{source} is no UTF-8 text (byte {error.start:,}); save it as CSV in UTF-8"
-        ) from error
-    header = next((line for line in text.splitlines() if line.strip()), "")
-    separator = max(",;\t", key=header.count)
-    reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
-    try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                yield reader.line_num, cells
-    except csv.Error as error:
-        raise BadInputError(
-            f"{source}, line {reader.line_num} is no CSV: {error}; expected values "
-            f"separated by {separator!r}"
-        ) from error
-
-
-@dataclass(slots=True)
-class _Instance:
-    """What the lines of one instance say; `us` and `line` by rank."""
-
-    block: int
-    measured_us: float
-    line: int
-    us: dict[int, float] = field(default_factory=dict)
-    lines: dict[int, int] = field(default_factory=dict)
-
-
-_Key = tuple[int, int, int]
-"""Series, block, instance."""
-
-_Values = tuple[str, str, str, str, str]
-"""Of `OF_BLOCK`."""
-
-
-@dataclass(slots=True)
-class _Found:
-    """Blocks and instances, as the lines name them."""
-
-    table: _Table
-    blocks: dict[str, tuple[int, int, _Values]] = field(default_factory=dict)
-    """By name: number, first line, and the values of `OF_BLOCK`."""
-    instances: dict[_Key, _Instance] = field(default_factory=dict)
-
-    @property
-    def described(self) -> bool:
-        """Whether there is any column of `OF_BLOCK`."""
-        return not self.table.place.keys().isdisjoint(OF_BLOCK)
-
-    def add(self, line: int, cells: list[str]) -> None:
-        """Add a line."""
-        table = self.table
-        block = self._block(line, cells)
-        series = table.count(line, cells, "series") if "series" in table.place else 0
-        key = (series, block, table.count(line, cells, "instance"))
-        measured_us = math.nan
-        if table.text(cells, "measured_us"):
-            measured_us = table.positive(line, cells, "measured_us")
-        one = self.instances.setdefault(key, _Instance(block, measured_us, line))
-        if not _same(one.measured_us, measured_us):
-            raise table.wrong(
-                line,
-                "measured_us",
-                table.text(cells, "measured_us"),
-                f"what line {one.line} has for the same instance",
-            )
-        rank = table.count(line, cells, "rank")
-        if rank in one.us:
-            raise table.wrong(
-                line,
-                "rank",
-                str(rank),
-                f"a rank of this block and instance that is not on line {one.lines[rank]} "
-                "already (instances of several groups need a column series)",
-            )
-        one.us[rank] = table.positive(line, cells, "us")
-        one.lines[rank] = line
-
-    def _block(self, line: int, cells: list[str]) -> int:
-        table = self.table
-        name = table.text(cells, "block")
-        if not name:
-            raise table.wrong(line, "block", name, "a name")
-        if name in self.blocks and not self.described:
-            return self.blocks[name][0]
-        group, op, gpu, dtype, phase = (table.text(cells, column) for column in OF_BLOCK)
-        values = (group, op, gpu, dtype, phase)
-        number, first, known = self.blocks.setdefault(
-            name, (len(self.blocks), line, values)
+            f"{table.source}: most instances have one rank; expected the times of all "
+            "ranks of a group, at least two"
         )
-        for column, value, before in zip(OF_BLOCK, values, known, strict=True):
-            if value != before:
-                expected = f"{before!r} as on line {first}, for the same block"
-                raise table.wrong(line, column, value, expected)
-        return number
-
-    def times(self) -> tuple[BlockTimes, tuple[Note, ...]]:
-        """Put together what was found."""
-        sizes = Counter(len(one.us) for one in self.instances.values())
-        # of sizes that are equally frequent the larger stays
-        size = max(sizes, key=lambda one: (sizes[one], one))
-        if size < 2:
-            raise BadInputError(
-                f"{self.table.source}: most instances have one rank; expected the times "
-                "of all ranks of a group, at least two"
-            )
-        keys = [key for key in self._in_order() if len(self.instances[key].us) == size]
-        kept = [self.instances[key] for key in keys]
-        ranks = [sorted(one.us) for one in kept]
-        us = [[one.us[rank] for rank in own] for one, own in zip(kept, ranks, strict=True)]
-        whole = all(value.is_integer() for row in us for value in row)
-        times = BlockTimes(
-            blocks=tuple(
-                Block(name, self.table.source, group, op, gpu=gpu, dtype=dtype, phase=phase)
-                for name, (_, _, (group, op, gpu, dtype, phase)) in self.blocks.items()
-            ),
-            block=np.array([one.block for one in kept], np.int64),
-            instance=np.array([key[2] for key in keys], np.int64),
-            series=np.array([key[0] for key in keys], np.int64),
-            rank=np.array(ranks, np.int64),
-            us=np.array(us),
-            measured_us=np.array([one.measured_us for one in kept]),
-            resolution_us=1.0 if whole else 0.0,
-        )
-        return times, self._left_out(size, len(kept))
-
-    def _in_order(self) -> list[_Key]:
-        """Instances by series, then in order of time."""
-        latest: dict[tuple[int, int], int] = {}
-        for series, block, instance in self.instances:
-            if latest.get((series, block), -1) > instance:
-                return sorted(self.instances, key=lambda key: (key[0], key[2], key[1]))
-            latest[series, block] = instance
-        return sorted(self.instances, key=lambda key: key[0])
-
-    def _left_out(self, size: int, kept: int) -> tuple[Note, ...]:
-        others = [one for one in self.instances.values() if len(one.us) != size]
-        if not others:
-            return ()
-        return (
-            Note(
-                "other_size",
-                len(others),
-                f"instances with another number of ranks than the {size} of {kept} others",
-                f"line {others[0].line}",
-            ),
-        )
+    kept = _in_order(lines, first)
+    kept = kept[size[kept] == m]
+    cells = order[begin[kept, None] + np.arange(m)]
+    found = first[kept]
+    us = lines.us[cells]
+    times = BlockTimes(
+        blocks=blocks,
+        block=lines.block[found],
+        instance=lines.instance[found],
+        series=lines.series[found],
+        rank=lines.rank[cells],
+        us=us,
+        measured_us=lines.measured_us[found],
+        resolution_us=resolution_us(us),
+    )
+    return times, _left_out(lines, first[size != m], m, count)
 
 
-def _same(one: float, other: float) -> bool:
-    return one == other or (math.isnan(one) and math.isnan(other))
+def _check_ranks(table: Table, lines: _Lines, order: I64, new: Bool) -> None:
+    """Refuse a rank that an instance has twice."""
+    again = np.flatnonzero(~new[1:] & (np.diff(lines.rank[order]) == 0)) + 1
+    if not again.size:
+        return
+    at = again[order[again].argmin()]
+    raise wrong(
+        table.source,
+        int(lines.line[order[at]]),
+        "rank",
+        str(lines.rank[order[at]]),
+        "a rank of this block and instance that is not on line "
+        f"{lines.line[order[at - 1]]} already (instances of several groups need a column "
+        "series)",
+    )
+
+
+def _check_measured(table: Table, lines: _Lines, order: I64, first: I64) -> None:
+    """Refuse an instance with several measured waits."""
+    own, theirs = lines.measured_us[order], lines.measured_us[first]
+    differs = ~((own == theirs) | (np.isnan(own) & np.isnan(theirs)))
+    if not differs.any():
+        return
+    at = np.flatnonzero(differs)[order[differs].argmin()]
+    line = int(lines.line[order[at]])
+    raise wrong(
+        table.source,
+        line,
+        "measured_us",
+        table.cell(line, "measured_us"),
+        f"what line {lines.line[first[at]]} has for the same instance",
+    )
+
+
+def _in_order(lines: _Lines, first: I64) -> I64:
+    """List instances by series, then in order of time; `first` are their first lines."""
+    series, block, instance = (
+        of[first] for of in (lines.series, lines.block, lines.instance)
+    )
+    by_line = np.lexsort((first, block, series))
+    same = (np.diff(series[by_line]) == 0) & (np.diff(block[by_line]) == 0)
+    if (same & (np.diff(instance[by_line]) < 0)).any():
+        return np.lexsort((block, instance, series))
+    return np.lexsort((first, series))
+
+
+def _left_out(lines: _Lines, others: I64, m: int, count: int) -> tuple[Note, ...]:
+    """Count instances of another size; `others` are their first lines."""
+    if not others.size:
+        return ()
+    return (
+        Note(
+            "other_size",
+            int(others.size),
+            f"instances with another number of ranks than the {m} of {count} others",
+            f"line {lines.line[others.min()]}",
+        ),
+    )

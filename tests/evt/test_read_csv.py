@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from synctax.errors import BadInputError
 from synctax.evt.model import Block, BlockTimes
-from synctax.evt.read_csv import read_block_times, read_maxima, rows
+from synctax.evt.read_csv import read_block_times, read_maxima, resolution_us, rows
 
 HEADER = "block,instance,rank,us"
 TWO = f"{HEADER}\nmlp,0,0,10.5\nmlp,0,1,11\n"
@@ -59,7 +59,22 @@ def block_times(draw):
         rank=np.array([ranks[number] for number in series]),
         us=times.reshape(size),
         measured_us=np.array(draw(waits)),
-        resolution_us=float((times % 1 == 0).all()),
+        resolution_us=resolution_us(times),
+    )
+
+
+def block_times_of(instances):
+    random = np.random.default_rng(0)
+    zero = np.zeros(instances, np.int64)
+    return BlockTimes(
+        blocks=(Block("mlp", gpu="A100"),),
+        block=zero,
+        instance=np.arange(instances),
+        series=zero,
+        rank=np.tile(np.arange(2), (instances, 1)),
+        us=random.integers(0, 10**6, (instances, 2)).astype(np.float64),
+        measured_us=np.where(random.random(instances) < 0.5, np.nan, 3.0),
+        resolution_us=1.0,
     )
 
 
@@ -148,14 +163,49 @@ def test_of_sizes_that_are_equally_frequent_the_larger_stays(tmp_path):
     assert note.count == 1
 
 
-@pytest.mark.parametrize(
-    ("told", "resolution_us"), [("10,11", 1), ("10.0,11", 1), ("10.5,11", 0)]
+@given(
+    st.integers(1, 10**8),
+    st.integers(0, 10**12),
+    st.lists(st.integers(0, 10**6), min_size=2, max_size=30),
 )
-def test_whole_numbers_are_whole_microseconds(tmp_path, told, resolution_us):
+def test_times_are_told_in_the_largest_step_that_leads_to_all(step_ns, least_ns, steps):
+    us = (least_ns + step_ns * np.array(steps)) / 1_000
+    expected_ns = step_ns * np.gcd.reduce(np.array(steps) - min(steps))
+    assert resolution_us(us) == expected_ns / 1_000
+
+
+@pytest.mark.parametrize(
+    ("told", "step_us"),
+    [
+        ("10,11", 1),
+        ("10.0,11", 1),
+        ("10.5,11", 0.5),
+        ("7,87,47", 40),
+        ("0.1,0.3,0.7", 0.2),
+        ("10.1234567,11", 0),
+        ("1e12,1000000000001.5", 1.5),
+        ("5,5", 0),
+    ],
+)
+def test_the_step_of_times_is_read_from_them(tmp_path, told, step_us):
     path = tmp_path / "a.csv"
-    one, other = told.split(",")
-    path.write_text(f"{HEADER}\nmlp,0,0,{one}\nmlp,0,1,{other}\n")
-    assert read_block_times(path)[0].resolution_us == resolution_us
+    lines = [f"mlp,0,{rank},{us}\n" for rank, us in enumerate(told.split(","))]
+    path.write_text(f"{HEADER}\n{''.join(lines)}")
+    assert read_block_times(path)[0].resolution_us == step_us
+
+
+def test_files_of_many_lines_are_read_in_parts(tmp_path, monkeypatch):
+    times = block_times_of(700)
+    path = written(tmp_path / "a.csv", lines_of(times))
+    whole, _ = read_block_times(path)
+    monkeypatch.setattr("synctax.evt.csv_table.ROWS_AT_ONCE", 7)
+    parts, _ = read_block_times(path)
+    same(parts, whole)
+    same(whole, times)
+    header, *lines = lines_of(times)
+    lines[500][3] = "long"
+    with pytest.raises(BadInputError, match="line 502: us is 'long'"):
+        read_block_times(written(path, [header, *lines]))
 
 
 @pytest.mark.parametrize(
@@ -199,6 +249,7 @@ BAD = [
     (f"{TWO}mlp,1,0\n", "line 4 has 3 values; expected 4, one for each column"),
     (f"{TWO}mlp,1,0,1,5\n", "line 4 has 5 values; expected 4"),
     (f"{TWO}mlp,1,0,-1\n", "line 4: us is '-1'; expected a time, 0 or more, in µs"),
+    (f"{TWO}mlp,1,0,1e16\n", "line 4: us is '1e16'; expected a time of at most 1e+15 µs"),
     (f"{TWO}mlp,1,0,nan\n", "line 4: us is 'nan'; expected a finite number"),
     (f"{TWO}mlp,1,0,inf\n", "line 4: us is 'inf'; expected a finite number"),
     (f"{TWO}mlp,1,0,1e999\n", "line 4: us is '1e999'; expected a finite number"),
@@ -214,6 +265,7 @@ BAD = [
     (f'{TWO}mlp,1,0,"1\n', "line 4 is no CSV: unexpected end of data; expected values"),
     (f"{SERIES}\nm,0,0,1,a,,\n", "line 2: series is 'a'; expected a whole number"),
     (f"{SERIES}\nm,0,0,1,0,-2,\n", "line 2: measured_us is '-2'; expected a time"),
+    (f"{SERIES}\nm,0,0,1,0,,\nm,0,1,1,0,9e99,\n", "line 3: measured_us is '9e99'; expec"),
     (f"{SERIES}\nm,0,0,1,0,2,\nm,0,1,1,0,3,\n", "line 3: measured_us is '3'; expected wha"),
     (f"{SERIES}\nm,0,0,1,0,2,\nm,0,1,1,0,,\n", "line 3: measured_us is ''"),
     (f"{SERIES}\nm,0,0,1,0,2,A\nm,1,0,1,0,2,B\n", "line 3: gpu is 'B'; expected 'A' as on"),
