@@ -12,6 +12,7 @@ from synctax.evt.deviations import DeviationsFit, fit_deviations
 from synctax.evt.predict import Predictors, fit_standard, fit_what_fits
 from synctax.evt.resample import Memory, Resampler, Sample, draw, memory, resampler
 from synctax.evt.standard import Standard
+from synctax.evt.streams import stream
 from synctax.evt.tax import DEFAULT_LEVEL, METHODS, Method
 from synctax.notes import Note
 
@@ -26,8 +27,6 @@ MIN_REFITTED_SHARE = 0.8
 
 MIN_DISTINCT_VALUES = 5
 """Distinct maxima that a resample needs; the data themselves had more."""
-
-_STREAM = 2  # apart from other uses of a seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +204,7 @@ def bootstrap(
     tau_us = {method: fitted.tau_us(method, n) for method in fitted.methods}
     past = memory(standard)
     prepared = resampler(standard)
-    random = np.random.default_rng([seed, _STREAM])
+    random = stream(seed, "bootstrap")
     again = []
     for _ in range(resamples):
         drawn = draw(prepared.units, past.block_length, random)

@@ -7,10 +7,8 @@ import numpy as np
 
 from synctax.arrays import I64, Bool
 from synctax.evt.model import BlockTimes
+from synctax.evt.streams import stream
 from synctax.notes import Note
-
-_STREAM = 1
-"""Apart from other uses of a seed: drawn like the times, groups would follow them."""
 
 
 def cut(times: BlockTimes, m: int, *, seed: int = 0) -> tuple[BlockTimes, tuple[Note, ...]]:
@@ -46,7 +44,7 @@ def cut(times: BlockTimes, m: int, *, seed: int = 0) -> tuple[BlockTimes, tuple[
     if m == times.m:
         return times, ()
     groups = times.m // m
-    draw = np.random.default_rng([seed, _STREAM]).random(times.us.shape)
+    draw = stream(seed, "cuts").random(times.us.shape)
     order = np.argsort(draw, axis=1)[:, : groups * m]
     rows = len(times) * groups
     result = replace(

@@ -26,6 +26,7 @@ from synctax.evt.results import EvtFit, Options, Quality
 from synctax.evt.scenarios import slow_ranks
 from synctax.evt.segments import Instances, segments
 from synctax.evt.standard import Standard, standardise
+from synctax.evt.streams import stream
 from synctax.evt.tax import Origin
 from synctax.notes import Note
 
@@ -264,7 +265,7 @@ def _checked(
 
 def _resampled_maxima(z: F64, fitted: Predictors, n: F64, asked: Options) -> Bootstrap:
     """Draw single maxima anew: their order in a file need not be that of time."""
-    random = np.random.default_rng(asked.seed)
+    random = stream(asked.seed, "maxima")
     again = [
         fit_what_fits(
             z[random.integers(0, z.size, z.size)],

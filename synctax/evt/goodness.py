@@ -12,6 +12,7 @@ from synctax.evt.gev import GevFit, fit_gev
 from synctax.evt.gumbel import GumbelFit
 from synctax.evt.moments import gumbel_parameters, of_sorted
 from synctax.evt.sample import checked
+from synctax.evt.streams import stream
 
 BOOTSTRAPS = 199
 """Samples drawn from a fitted GEV distribution, whose statistics its own is among."""
@@ -202,7 +203,7 @@ def gev_goodness(
     """
     ordered = checked(z, what="block maxima", min_distinct=2)
     d, a2 = _distances(ordered, fit)
-    rng = np.random.default_rng(seed)
+    rng = stream(seed, "goodness")
     drawn = [
         found
         for _ in range(bootstraps)

@@ -14,6 +14,7 @@ from synctax.evt.model import BlockTimes
 from synctax.evt.predict import fit_standard
 from synctax.evt.resample import draw, memory, resampler, units_of
 from synctax.evt.standard import Standard, standardise
+from synctax.evt.streams import stream
 from synctax.evt.tax import DEFAULT_LEVEL, METHODS, Method
 from synctax.notes import Note
 
@@ -22,8 +23,6 @@ RESAMPLES = 200
 
 LEAST_FIT_RANKS = 4
 """Halving stops here, unless nothing smaller than all ranks would be left to fit."""
-
-_STREAM = 3  # apart from other uses of a seed
 
 Kind = Literal["ranks", "time"]
 
@@ -210,7 +209,7 @@ def _judge(
         return [], [Note(name, 1, str(error))]
     n_fit, n = trial.fit_on.times.m, np.array([float(trial.n)])
     prepared = resampler(trial.fit_on)
-    random = np.random.default_rng([seed, _STREAM])
+    random = stream(seed, "hold-out")
     ratios = np.full((len(METHODS), resamples, 1), np.nan)
     for at in range(resamples):
         drawn, rows = trial.draw(random)

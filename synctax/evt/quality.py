@@ -18,12 +18,11 @@ from synctax.evt.predict import Predictors
 from synctax.evt.profile import profile_mean, profile_shape
 from synctax.evt.results import Options, Quality
 from synctax.evt.sample import MIN_DISTINCT_VALUES
+from synctax.evt.streams import stream
 from synctax.notes import Note
 
 LEAST_BOOTSTRAPS = 2
 """Of the GEV's tests where few resamples are asked for."""
-
-_STREAM = 5  # apart from other uses of a seed
 
 
 def quality(
@@ -68,7 +67,7 @@ def _goodness(
     z: F64, fitted: Predictors, asked: Options, resolution: float
 ) -> tuple[dict[str, float | None], tuple[Note, ...]]:
     """Measure distances of laws and maxima, with the rounding of times undone."""
-    random = np.random.default_rng([asked.seed, _STREAM])
+    random = stream(asked.seed, "jitter")
     told: dict[str, float | None] = {}
     try:
         smooth = jittered(z, resolution, random)

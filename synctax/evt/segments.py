@@ -16,6 +16,7 @@ from synctax.evt.measured import mean_known
 from synctax.evt.model import Block, BlockTimes
 from synctax.evt.resample import Resampler, draw, memory, resampler
 from synctax.evt.standard import Standard
+from synctax.evt.streams import stream
 
 OVERALL = "all"
 """Name of the segment of everything."""
@@ -149,7 +150,7 @@ def segments(
     everyone = np.arange(len(prepared.units))
     point = _compare(prepared, seen, members, everyone)
     past = memory(standard)
-    random = np.random.default_rng(seed)
+    random = stream(seed, "segments")
     drawn = []
     for _ in range(resamples):
         try:

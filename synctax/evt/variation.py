@@ -8,6 +8,7 @@ import numpy as np
 from synctax.arrays import F64, I64
 from synctax.evt.moments import of_sorted
 from synctax.evt.standard import Standard
+from synctax.evt.streams import stream
 
 ENOUGH_EXPECTED = 5.0
 """Below this expected count the χ² distribution is replaced by drawing."""
@@ -20,8 +21,6 @@ NORMAL_KURTOSIS = 0.1226017195
 
 SHAPE_VARIANCES = np.array([0.1866, 0.0883])
 """Variance of L-skewness and L-kurtosis of a normal sample, times its size."""
-
-_STREAM = 4  # apart from other uses of a seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +311,7 @@ def _straggler_p(chi2: float, df: int, cell: I64, expected: F64, seed: int) -> f
         from scipy.special import chdtrc
 
         return float(chdtrc(df, chi2))
-    random = np.random.default_rng([seed, _STREAM])
+    random = stream(seed, "stragglers")
     rows, m = cell.shape
     drawn = np.empty(DRAWS)
     for at in range(DRAWS):
