@@ -134,7 +134,7 @@ def fit_maxima(given: Maxima, options: "Options") -> "EvtFit":
 
 def fit_times_of(inputs: Inputs, options: "Options", place: Place) -> Fitted:
     """Read what there is, pool it, and fit."""
-    from synctax.cli.progress import counting
+    from synctax.cli.progress import counting_up
     from synctax.cli.recall import near, recall
     from synctax.evt.fit import fit_evt as fit_times
     from synctax.evt.inputs import Given
@@ -166,8 +166,7 @@ def fit_times_of(inputs: Inputs, options: "Options", place: Place) -> Fitted:
     kind = "traces" if len(names) > len(inputs.block_times) else "block_times"
     origin = Origin(kind, tuple(names))
     try:
-        with counting(
-            options.resamples,
+        with counting_up(
             what="resamples",
             verbosity=place.out.verbosity,
             doing="fitting",

@@ -101,6 +101,37 @@ def counting(
         yield progress.on_bytes
 
 
+@contextmanager
+def counting_up(
+    *, what: str, verbosity: int = 0, doing: str
+) -> Iterator[Callable[[int, int], None]]:
+    """Show how many things are done, of a number that is known once the first is.
+
+    Parameters
+    ----------
+    what, verbosity, doing
+        As for `counting`.
+
+    Yields
+    ------
+    callable
+        Call it with how many are done, and of how many.
+    """
+    told: Callable[[int], None] | None = None
+    before = 0
+    with ExitStack() as stack:
+
+        def on_progress(done: int, total: int) -> None:
+            nonlocal told, before
+            if told is None:
+                bar = counting(total, what=what, verbosity=verbosity, doing=doing)
+                told = stack.enter_context(bar)
+            told(done - before)
+            before = done
+
+        yield on_progress
+
+
 def _shown(done: _Done, verbosity: int) -> Iterator[Progress]:
     if verbosity < 0 or (verbosity == 0 and not sys.stderr.isatty()):
         yield Progress(lambda _delta: None, lambda: None)

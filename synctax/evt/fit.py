@@ -16,7 +16,8 @@ from synctax.evt.bootstrap import (
 from synctax.evt.checks import check, reach, shape
 from synctax.evt.cut import join
 from synctax.evt.doubts import Check
-from synctax.evt.holdout import HoldOut, hold_out
+from synctax.evt.goodness import MAX_RESOLUTION
+from synctax.evt.holdout import HoldOut, hold_out, trials
 from synctax.evt.inputs import Found, Given, Inputs, gather, refusal
 from synctax.evt.model import BlockTimes
 from synctax.evt.predict import Predictors, fit_maxima, fit_standard, fit_what_fits
@@ -39,8 +40,8 @@ LANDMARKS = (72, 512, FARTHEST)
 HOLDOUT_SHARE = 4
 """Of `resamples`, one in so many is drawn for the errors on held-out data."""
 
-OnResample = Callable[[int], None]
-"""Told how many more resamples are done."""
+OnResample = Callable[[int, int], None]
+"""Told how many resamples are done, and of how many."""
 
 
 def fit_evt(
@@ -60,7 +61,8 @@ def fit_evt(
     source : Origin, optional
         What the times are from.
     on_resample : callable, optional
-        Told how many more of `resamples` draws are done.
+        Told how many resamples are done, and of how many: those of the intervals, of the
+        errors on held-out data, and of the comparison with measurement.
 
     Returns
     -------
@@ -87,17 +89,26 @@ def fit_evt(
     )
     n = _sizes(asked, inputs)
     fitted = _fitted(lambda: fit_standard(standard), inputs)
+    told = _counted(_resamples(asked, inputs), on_resample)
     resampled = bootstrap(
         standard,
         _all_sizes(n, inputs),
         fitted=fitted,
         resamples=asked.resamples,
         seed=asked.seed,
-        on_resample=on_resample,
+        on_resample=told,
     )
-    held_out, held_notes = _held_out(inputs, asked)
+    held_out, held_notes = _held_out(inputs, asked, told)
     step = standard.times.resolution_us / standard.mean_b_us
     tested = quality(standard.z, fitted, n, asked, resolution=step)
+    compared = segments(
+        standard,
+        Instances.of(inputs.sets),
+        level=asked.level,
+        resamples=asked.resamples,
+        seed=asked.seed,
+    )
+    told(asked.resamples)
     return EvtFit(
         options=asked,
         inputs=inputs,
@@ -108,13 +119,7 @@ def fit_evt(
         quality=tested,
         resampled=resampled,
         n=n,
-        segments=segments(
-            standard,
-            Instances.of(inputs.sets),
-            level=asked.level,
-            resamples=asked.resamples,
-            seed=asked.seed,
-        ),
+        segments=compared,
         held_out=held_out,
         found=_checked(inputs, standard, fitted, tested, float(n[-1])),
         notes=(
@@ -215,14 +220,50 @@ def _fitted(fit: Callable[[], Predictors], inputs: Inputs) -> Predictors:
     try:
         fitted = fit()
     except FitError as error:
-        raise FitError(refusal(str(error), inputs.coverage)) from error
+        reason = f"{error}{_coarse(inputs)}"
+        raise FitError(refusal(reason, inputs.coverage)) from error
     if fitted.gumbel is None:
-        raise FitError(refusal(fitted.refused["gumbel"], inputs.coverage))
+        reason = f"{fitted.refused['gumbel']}{_coarse(inputs)}"
+        raise FitError(refusal(reason, inputs.coverage))
     return fitted
 
 
+def _coarse(inputs: Inputs) -> str:
+    """Name the step of times that is too large to tell them apart."""
+    standard = inputs.standard
+    if standard is None:
+        return ""
+    step_us, b_us = standard.times.resolution_us, standard.mean_b_us
+    if not step_us > MAX_RESOLUTION * b_us:
+        return ""
+    return f" (times vary by {b_us:.3g} µs and come in steps of {step_us:g} µs)"
+
+
+def _resamples(asked: Options, inputs: Inputs) -> int:
+    """Count the resamples of all stages."""
+    held_out = sum(trials(m) for m in {times.m for times in inputs.sets})
+    return 2 * asked.resamples + held_out * _held_out_resamples(asked)
+
+
+def _held_out_resamples(asked: Options) -> int:
+    return max(asked.resamples // HOLDOUT_SHARE, 2)
+
+
+def _counted(total: int, on_resample: OnResample | None) -> Callable[[int], None]:
+    """Add up what is told of resamples that are done."""
+    done = 0
+
+    def more(count: int) -> None:
+        nonlocal done
+        done += count
+        if on_resample is not None:
+            on_resample(done, total)
+
+    return more
+
+
 def _held_out(
-    inputs: Inputs, asked: Options
+    inputs: Inputs, asked: Options, on_resample: Callable[[int], None]
 ) -> tuple[tuple[HoldOut, ...], tuple[Note, ...]]:
     """Hold out of all sets over as many ranks together."""
     rows: list[HoldOut] = []
@@ -230,9 +271,10 @@ def _held_out(
     for m in sorted({times.m for times in inputs.sets}):
         found, told = hold_out(
             join([times for times in inputs.sets if times.m == m]),
-            resamples=max(asked.resamples // HOLDOUT_SHARE, 2),
+            resamples=_held_out_resamples(asked),
             level=asked.level,
             seed=asked.seed,
+            on_resample=on_resample,
         )
         rows += found
         notes += told

@@ -24,6 +24,9 @@ RESAMPLES = 200
 LEAST_FIT_RANKS = 4
 """Halving stops here, unless nothing smaller than all ranks would be left to fit."""
 
+FARTHEST_REACH = 8
+"""Halving stops where all ranks are so many times those of a group: laws reach no more."""
+
 Kind = Literal["ranks", "time"]
 
 
@@ -58,7 +61,7 @@ class HoldOut:
 
 
 def fit_sizes(m: int) -> tuple[int, ...]:
-    """List the sizes of groups from which m ranks are predicted: halves, down to 4.
+    """List the sizes of groups from which m ranks are predicted: halves, quarters, eighths.
 
     Parameters
     ----------
@@ -68,21 +71,27 @@ def fit_sizes(m: int) -> tuple[int, ...]:
     Returns
     -------
     tuple of int
-        Descending; empty for fewer than 3 ranks, of which no smaller group waits.
+        Descending, of 4 ranks or more where there are such; empty for fewer than 3 ranks,
+        of which no smaller group waits.
 
     Examples
     --------
-    >>> fit_sizes(16), fit_sizes(8), fit_sizes(4), fit_sizes(3)
-    ((8, 4), (4,), (2,), (2,))
+    >>> fit_sizes(64), fit_sizes(16), fit_sizes(8), fit_sizes(4), fit_sizes(3)
+    ((32, 16, 8), (8, 4), (4,), (2,), (2,))
     """
     sizes = []
     size = m // 2
-    while size >= LEAST_FIT_RANKS:
+    while size >= max(LEAST_FIT_RANKS, m // FARTHEST_REACH):
         sizes.append(size)
         size //= 2
     if not sizes and m > 2:
         sizes.append(max(m // 2, 2))
     return tuple(sizes)
+
+
+def trials(m: int) -> int:
+    """Count the fits that `hold_out` makes: one a size of groups, and one over time."""
+    return len(fit_sizes(m)) + 1
 
 
 def hold_out(
@@ -91,6 +100,7 @@ def hold_out(
     resamples: int = RESAMPLES,
     level: float = DEFAULT_LEVEL,
     seed: int = 0,
+    on_resample: Callable[[int], None] | None = None,
 ) -> tuple[tuple[HoldOut, ...], tuple[Note, ...]]:
     """Predict what was measured from a part of the data, in every way there is.
 
@@ -108,6 +118,8 @@ def hold_out(
         Of the intervals.
     seed : int
         Of cuts and draws.
+    on_resample : callable, optional
+        Called with `resamples` after each of `trials(m)` fits, or where it cannot be made.
 
     Returns
     -------
@@ -124,18 +136,20 @@ def hold_out(
     standard = standardise(times)
     rows: list[HoldOut] = []
     notes: list[Note] = []
-    trials = [_over_ranks(standard, size, seed) for size in fit_sizes(times.m)]
-    trials.append(_over_time(standard))
+    made = [_over_ranks(standard, size, seed) for size in fit_sizes(times.m)]
+    made.append(_over_time(standard))
     if not fit_sizes(times.m):
         detail = f"groups smaller than {times.m} ranks have no wait to fit"
         notes.append(Note("hold_out_ranks", 1, detail))
-    for trial in trials:
+    for trial in made:
         if isinstance(trial, Note):
             notes.append(trial)
         else:
             found, lost = _judge(trial, resamples, level, seed)
             rows += found
             notes += lost
+        if on_resample is not None:
+            on_resample(resamples)
     return tuple(rows), tuple(notes)
 
 
@@ -213,10 +227,12 @@ def _judge(
     ratios = np.full((len(METHODS), resamples, 1), np.nan)
     for at in range(resamples):
         drawn, rows = trial.draw(random)
+        wait_us = float(trial.wait_us[rows].mean())
+        if not wait_us > 0:  # of few instances with a wait a draw may have none
+            continue
         again = refit(prepared, drawn, fitted)
         for number, method in enumerate(METHODS):
-            predicted = predicted_us(again, method, n)
-            ratios[number, at] = predicted / trial.wait_us[rows].mean()
+            ratios[number, at] = predicted_us(again, method, n) / wait_us
     found = []
     for number, method in enumerate(METHODS):
         if method in fitted.methods:

@@ -58,10 +58,16 @@ def checked(values: F64, *, what: str, min_distinct: int = MIN_DISTINCT_VALUES) 
             f"{what} between {found[0]:g} and {found[-1]:g} are too large or too close to "
             "compute with; give them in another unit"
         )
-    if distinct < max(min_distinct, 2):
+    needed = max(min_distinct, 2)
+    if distinct < needed:
+        help_ = (
+            "profile more steps"
+            if found.size < needed
+            else "times told in finer steps would help"
+        )
         raise FitError(
-            f"a fit needs {max(min_distinct, 2)} distinct {what}, got {distinct} among "
-            f"{found.size}; profile more steps"
+            f"a fit needs {needed} distinct {what}, got {distinct} among {found.size}; "
+            f"{help_}"
         )
     return found
 

@@ -23,6 +23,16 @@ def read_two(**options):
         on_progress.on_file()
 
 
+def test_a_number_that_is_known_late_is_counted_up_to(capsys):
+    with progress.counting_up(what="draws", verbosity=1, doing="drawing") as on_progress:
+        on_progress(3, 10)
+        on_progress(10, 10)
+    assert capsys.readouterr().err == "drawing: 10 of 10 draws\n"
+    with progress.counting_up(what="draws", verbosity=1, doing="drawing"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize("verbosity", [-1, 0])
 def test_no_terminal_no_progress(capsys, verbosity):
     read_two(verbosity=verbosity)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from synctax.errors import FitError
 from synctax.evt.cut import cut, select
-from synctax.evt.holdout import fit_sizes, hold_out
+from synctax.evt.holdout import fit_sizes, hold_out, trials
 from synctax.evt.measured import measured_us
 from synctax.evt.predict import METHODS, fit_all
 from tests.evt.made import block_times, normal_times
@@ -20,6 +20,7 @@ def test_sizes_to_fit_are_smaller_than_what_they_predict_and_have_a_wait(m):
     assert all(2 <= size < m for size in sizes)
     assert sorted(sizes, reverse=True) == list(sizes)
     assert bool(sizes) == (m > 2)
+    assert len(sizes) <= 3
 
 
 def rows_of(found, kind, method):
@@ -142,6 +143,23 @@ def test_ranks_that_never_differ_have_no_error():
     found, notes = hold_out(block_times(us), resamples=3)
     assert found == ()
     assert {note.detail for note in notes} == {"no rank waits in what was held out"}
+
+
+def test_where_hardly_any_instance_waits_errors_have_no_interval():
+    us = np.random.default_rng(4).normal(size=(60, 1)) * np.ones(4)
+    us[7, 0] += 0.5
+    found, _ = hold_out(block_times(us), resamples=40)
+    (row,) = rows_of(found, "ranks", "gumbel")
+    assert row.measured_us == pytest.approx(0.375 / 60)
+    assert np.isfinite(row.error)
+    assert np.isnan([row.error_lo, row.error_hi]).all()
+
+
+@pytest.mark.parametrize("times", [normal_times(60, 16), block_times(np.eye(40, 3))])
+def test_every_trial_is_told_of_whether_it_can_be_made_or_not(times):
+    told: list[int] = []
+    hold_out(times, resamples=2, on_resample=told.append)
+    assert told == [2] * trials(times.m)
 
 
 def test_a_rank_that_no_group_took_in_may_be_all_the_variation():
