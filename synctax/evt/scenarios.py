@@ -97,24 +97,22 @@ def _mean_maxima(law: TailLaw, effects: RankEffects, shift: F64, n: F64) -> tupl
     """Expect the maximum of n ranks with one like the slowest, and with the same share."""
     x = _points(law, float(shift.max()), float(n.max()))
     worst, share = effects.slowest, effects.count / effects.count.sum()
+    by, parts = _binned(np.delete(shift, worst), np.delete(share, worst))
     with np.errstate(divide="ignore", invalid="ignore"):
-        slowest = np.log(law.cdf(x - shift[worst]))
-        others = np.zeros(x.size)
-        for by, part in _binned(np.delete(shift, worst), np.delete(share, worst)):
-            others += part * np.log(law.cdf(x - by))
+        log = np.log(law.cdf(x - np.append(by, shift[worst])[:, None]))
+        slowest, others = log[-1], parts @ log[:-1]
         every = others + share[worst] * slowest
         others /= 1 - share[worst]
     one = _mean(x, np.exp(np.multiply.outer(n - 1, others) + slowest))
     return one, _mean(x, np.exp(np.multiply.outer(n, every)))
 
 
-def _binned(shift: F64, share: F64) -> list[tuple[float, float]]:
-    """Put ranks of nearly the same mean together, where there are many."""
+def _binned(shift: F64, share: F64) -> tuple[F64, F64]:
+    """Put ranks of nearly the same mean together, where there are many: means, shares."""
     width = np.ptp(shift) / BINS or 1.0
     _, found = np.unique(np.round(shift / width), return_inverse=True)
-    parts = np.bincount(found, share)
-    centres = np.bincount(found, share * shift) / parts
-    return list(zip(centres.tolist(), parts.tolist(), strict=True))
+    parts: F64 = np.bincount(found, share).astype(np.float64)
+    return np.bincount(found, share * shift) / parts, parts
 
 
 def _points(law: TailLaw, furthest: float, n: float) -> F64:

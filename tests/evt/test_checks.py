@@ -15,12 +15,13 @@ from synctax.evt.checks import (
     deviations_reach,
     effective,
     few_ranks,
-    fired,
     reach,
     rounding,
     shape,
 )
 from synctax.evt.cut import cut
+from synctax.evt.deviations import TailLaw
+from synctax.evt.doubts import QUESTIONS, Check, fired, in_order, pressing
 from synctax.evt.doubts_of_variation import common, light_tail, ranks, skew, straggler
 from synctax.evt.predict import METHODS, fit_maxima, fit_standard
 from synctax.evt.resample import Memory, memory
@@ -32,6 +33,7 @@ from synctax.evt.variation import (
     rank_effects,
     stragglers,
 )
+from synctax.texts import time_us
 from tests.evt.made import block_times, normal_times
 
 
@@ -99,7 +101,9 @@ def test_a_slow_rank_is_named_with_its_time():
     found = ranks(standard)
     assert found.fired
     assert found.methods == METHODS
-    assert found.message.startswith("rank 3 takes 15")  # 20 µs, less a quarter of them
+    # 20 µs, less a quarter of them
+    assert found.message.startswith("rank 3 takes 15")
+    assert found.message.endswith(" longer than its group on average; look at that rank")
     effects = rank_effects(standard)
     assert_allclose(effects.effect_us, [-5, -5, -5, 15], atol=2)
     # 3/16 of 1 + 3/16
@@ -132,7 +136,7 @@ def test_the_straggler_is_named_with_its_share():
     assert found.fired
     share = stats.norm.expect(lambda x: stats.norm.cdf(x) ** 3, loc=1)
     assert f"rank 3 is slowest in {share:.0%}"[:-3] in found.message
-    assert "(25% by chance)" in found.message
+    assert "(25 % by chance)" in found.message
 
 
 def test_always_the_same_straggler_is_full_association():
@@ -180,13 +184,22 @@ def test_many_ranks_with_means_of_their_own_wait_as_simulated_ones():
     assert found.share_us[1] == pytest.approx(wait_us, rel=0.03)
 
 
+def test_the_law_of_all_ranks_is_asked_at_once(monkeypatch):
+    asked, cdf = [], TailLaw.cdf
+    monkeypatch.setattr(TailLaw, "cdf", lambda law, x: asked.append(x.shape) or cdf(law, x))
+    slow_ranks(of(normal_times(50, 24, slow=2.0)), np.array([64.0]))
+    ((ranks, points),) = asked
+    assert 2 <= ranks <= 24
+    assert points > 100
+
+
 def test_slow_ranks_are_quoted_where_they_are_found():
     standard = of(normal_times(500, 4, slow=1.5))
     slow = slow_ranks(standard, np.array([4.0, 512.0]))
     assert (slow.series, slow.rank) == (0, 3)
     said = ranks(standard, slow=slow).message
-    assert f"with one of 512 the wait is {slow.one_us[1]:.3g} µs" in said
-    assert f"the same share of them {slow.share_us[1]:.3g} µs" in said
+    assert f": with one such rank 512 wait {time_us(slow.one_us[1])}, with as" in said
+    assert f"large a share of them as here {time_us(slow.share_us[1])}; look" in said
 
 
 @pytest.mark.parametrize(
@@ -228,18 +241,18 @@ def test_two_ranks_show_no_skewness():
 
 
 @pytest.mark.parametrize(
-    ("bounds", "fires", "way"),
+    ("xi", "p", "fires", "way"),
     [
-        ((0.15, 0.05, 0.25), True, "too little"),
-        ((-0.2, -0.3, -0.1), True, "too much"),
-        ((0.1, -0.1, 0.3), False, ""),
-        ((0.0, 0.0, 0.0), False, ""),
-        ((0.1, np.nan, np.nan), False, ""),
-        ((-0.6, np.nan, np.nan), True, "too much"),
+        (0.15, 0.049, True, "too little"),
+        (-0.2, 0.049, True, "too much"),
+        (0.15, 0.05, False, ""),
+        (0.0, 1.0, False, ""),
+        (0.1, np.nan, False, ""),
+        (-0.6, np.nan, True, "too much"),
     ],
 )
-def test_the_shape_speaks_where_its_interval_leaves_out_0(bounds, fires, way):
-    found = shape(*bounds)
+def test_the_shape_speaks_where_it_is_told_from_0(xi, p, fires, way):
+    found = shape(xi, p)
     assert found.fired is fires
     assert way in found.message
     assert "nan" not in found.message
@@ -282,9 +295,7 @@ def test_coarse_times_break_tests_before_predictions(step, fires, methods):
 
 def test_all_questions_are_asked_once():
     standard = of(normal_times(100, 4))
-    found = check(
-        standard, fit_standard(standard), memory(standard), n=8, shape_interval=(-1, 1)
-    )
+    found = check(standard, fit_standard(standard), memory(standard), n=8, shape_p=0.5)
     asked = [one.name for one in found]
     assert len(set(asked)) == len(asked) == 12
     assert names(found) == set()
@@ -305,7 +316,7 @@ def test_small_groups_and_single_ranks_are_asked_what_they_can_answer():
     assert names(of_pairs) == {"few_ranks"}
     of_single = check(single, fit_standard(single), memory(single), n=2)
     assert [one.name for one in of_single] == [
-        "reach", "effective_sample", "autocorrelation", "rounding",
+        "rounding", "effective_sample", "reach", "autocorrelation",
     ]  # fmt: skip
 
 
@@ -317,5 +328,69 @@ def test_without_a_gumbel_there_is_no_scale_to_compare_with():
         gev=None,
         refused=dict.fromkeys(METHODS, "no"),
     )
-    found = check(standard, fitted, memory(standard), n=8, shape_interval=(0.1, 0.2))
+    found = check(standard, fitted, memory(standard), n=8, shape_p=0.01)
     assert not {"rounding", "shape", "few_ranks"} & {one.name for one in found}
+
+
+some_checks = st.lists(
+    st.builds(
+        lambda name, fired, methods: Check(name, 1.0, 0.5, 0.01, fired, name, methods),
+        st.sampled_from(list(QUESTIONS)),
+        st.booleans(),
+        st.lists(st.sampled_from(METHODS), unique=True).map(tuple),
+    ),
+    unique_by=lambda one: one.name,
+)
+
+
+@given(some_checks, st.sampled_from(METHODS))
+def test_of_each_kind_the_worst_doubt_about_a_method_is_pressing(checks, method):
+    shown = pressing(checks, method)
+    kinds = [one.question.kind for one in shown]
+    assert len(set(kinds)) == len(kinds)
+    assert set(shown) <= set(fired(checks, method))
+    assert set(kinds) == {one.question.kind for one in fired(checks, method)}
+    assert shown == in_order(shown)
+    order = list(QUESTIONS)
+    for hidden in set(fired(checks, method)) - set(shown):
+        told = next(one for one in shown if one.question.kind == hidden.question.kind)
+        assert order.index(told.name) < order.index(hidden.name)
+
+
+def test_effects_lie_on_the_side_that_matters_exactly_when_a_check_fires():
+    times = normal_times(400, 4, common=1.0, slow=1.0)
+    sides = {
+        "above": lambda one: one.effect > one.threshold,
+        "below": lambda one: one.effect < one.threshold,
+        "both": lambda one: abs(one.effect) > one.threshold,
+    }
+    standard = of(times)
+    found = check(
+        standard, fit_standard(standard), memory(standard), n=4_000,
+        shape_p=0.01,
+    )  # fmt: skip
+    for one in (*found, few_ranks(3), few_ranks(4)):
+        if one.fired or one.name in ("reach", "deviations_reach", "few_ranks", "rounding"):
+            assert sides[one.question.direction](one) == one.fired, one
+
+
+def test_messages_write_numbers_as_the_tables_do():
+    said = reach(4_096, 4).message
+    assert said.startswith("4,096 ranks are 1,024 times the 4 of the fit: beyond 32 ")
+    assert "200 ranks, not of 4,096" in deviations_reach(4_096, 2_000).message
+    assert "2,000 block times" in deviations_reach(4_096, 2_000).message
+    assert "60 % of the scale" in rounding(6.0, 10.0).message
+    assert "(ξ = −0.20): Gumbel" in shape(-0.2, 0.01).message
+
+
+def test_no_message_names_a_predictor_to_use_instead():
+    standard = of(normal_times(400, 4, common=1.0, slow=1.0))
+    skewed = of(block_times(stats.expon().ppf(np.random.default_rng(4).random((400, 4)))))
+    bounded = of(block_times(np.random.default_rng(4).random((800, 4))))
+    said = [
+        *(common(standard), ranks(standard), straggler(standard), skew(skewed)),
+        *(light_tail(bounded), shape(0.2, 0.01), few_ranks(3)),
+    ]
+    assert all(one.fired for one in said)
+    # that is for the verdict, which knows all of them
+    assert not any(f"use {name}" in one.message for one in said for name in METHODS)
