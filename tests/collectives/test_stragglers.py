@@ -4,22 +4,40 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import chdtrc
 
 from synctax.collectives.stragglers import longest_run, run_p, uniform_p
 
 
-def test_many_counts_give_the_p_value_of_the_chi_square_test():
-    counts = np.array([30, 12, 25, 17])
-    assert uniform_p([counts]) == pytest.approx(chisquare(counts).pvalue)
+def statistic(counts):
+    return float(((counts - counts.mean()) ** 2 / counts.mean()).sum())
+
+
+@given(st.lists(st.integers(30, 90), min_size=2, max_size=6))
+def test_many_counts_give_the_p_value_of_the_chi_square_test(counts):
+    counts = np.array(counts)
+    expected = chdtrc(counts.size - 1, statistic(counts))
+    assert uniform_p([counts]) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 64, 1024, 4096, 8191])
+@pytest.mark.parametrize("sigma", [0, -6, -2, 3, 30])
+def test_so_do_many_ranks(ranks, sigma):
+    # one rank is last more often, the others equally often, by so much that the statistic
+    # is about `sigma` standard deviations from its mean
+    aim = max(ranks - 1 + sigma * (2 * (ranks - 1)) ** 0.5, 0)
+    counts = np.full(ranks, 1000)
+    counts[0] += round((1000 * aim) ** 0.5)
+    expected = chdtrc(ranks - 1, statistic(counts))
+    assert uniform_p([counts]) == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
 def test_sibling_groups_are_judged_together():
     one, two = np.array([30, 12, 25, 17]), np.array([10, 20])
-    statistic = chisquare(one).statistic + chisquare(two).statistic
-    from scipy.stats import chi2
-
-    assert uniform_p([one, two]) == pytest.approx(chi2.sf(statistic, 4))
+    expected = chdtrc(4, statistic(one) + statistic(two))
+    assert uniform_p([one, two]) == pytest.approx(expected, rel=1e-12)
 
 
 def test_few_counts_are_judged_by_drawing_and_agree_with_enumeration():
