@@ -220,6 +220,10 @@ class Workspace:
         BadInputError
             If the file is damaged, or of another version of synctax.
         """
+        if self.tax_file.exists() and not self.tax_file.is_file():
+            raise SynctaxError(
+                f"{self.tax_file} is no regular file; remove it, or give the tax with --tax"
+            )
         try:
             text = self.tax_file.read_bytes()
         except FileNotFoundError:
@@ -305,7 +309,6 @@ class Workspace:
     @property
     def _record(self) -> Path:
         return self.directory / "last_measure.json"
-
 
     def _check(self) -> None:
         """Refuse what is not ours: it would be mixed with columns, and hidden from git."""

@@ -1,7 +1,7 @@
 """What a tax model predicts, and how far off that may be."""
 
 from collections.abc import Callable
-from math import gamma, log
+from math import log
 from statistics import NormalDist
 from typing import Literal
 
@@ -9,16 +9,14 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.errors import SynctaxError
+from synctax.evt.growth import growth_of_mean
 from synctax.evt.tax import Curve, Gumbel, LMoments, Method, Tau, TaxModel
 
 NO_MEAN_SHAPE = 1.0
 """From this ξ on, the maximum of a GEV has no mean."""
 
-_NEAR_GUMBEL = 1e-5
-"""|ξ| below which the mean of a GEV is told by its series: its terms cancel."""
-
 _STEP = 1e-6
-"""Step of the differences that carry a covariance to τ, in units of the parameters."""
+"""Step in ξ of the difference that carries a covariance to τ."""
 
 
 def predict(model: TaxModel, n: F64 | float, method: Method, level: float) -> Tau:
@@ -36,13 +34,29 @@ def predict(model: TaxModel, n: F64 | float, method: Method, level: float) -> Ta
     if part is None:
         raise SynctaxError(_missing(model, method))
     value = _VALUES[method](model, ranks)
+    kind = interval_kind(model, method)
     if part.curve is not None:
         lo, hi = (_on(part.curve, ranks, name) for name in ("tau_lo_us", "tau_hi_us"))
-        return Tau(value, lo, hi, "bootstrap", part.curve.level)
+        return Tau(value, lo, hi, kind, part.curve.level)
     error = _delta(model, ranks, method)
-    kind: Literal["delta", "none"] = "none" if error is None else "delta"
     wide = np.full(ranks.shape, np.nan) if error is None else _normal(level) * error
     return Tau(value, value - wide, value + wide, kind, level)
+
+
+def interval_kind(model: TaxModel, method: Method) -> Literal["bootstrap", "delta", "none"]:
+    """Tell where the intervals of a prediction are from, if it has any.
+
+    Returns
+    -------
+    "bootstrap", "delta" or "none"
+        As `Tau.interval`; "none" of a curve too that has both ends nowhere.
+    """
+    part = getattr(model, method)
+    if part is not None and part.curve is not None:
+        ends = zip(part.curve.tau_lo_us, part.curve.tau_hi_us, strict=True)
+        return "bootstrap" if any(None not in pair for pair in ends) else "none"
+    known = _delta(model, np.array([float(model.n_fit)]), method) is not None
+    return "delta" if known else "none"
 
 
 def _missing(model: TaxModel, method: str) -> str:
@@ -52,32 +66,6 @@ def _missing(model: TaxModel, method: str) -> str:
         f"the tax model has no {method} prediction{f' ({why})' if why else ''}; "
         f"it has {known}"
     )
-
-
-def gev_mean(loc: float, scale: float, shape: float, k: F64) -> F64:
-    """Return the mean of the largest of k maxima of one GEV law.
-
-    Parameters
-    ----------
-    loc, scale, shape : float
-        ξ = `shape` below 1.
-    k : float64 array
-
-    References
-    ----------
-    Coles, An Introduction to Statistical Modeling of Extreme Values, section 3.1.3.
-
-    Examples
-    --------
-    >>> gev_mean(0.0, 1.0, 0.0, np.array([1.0]))
-    array([0.57721566])
-    """
-    log_k = np.log(k)
-    if abs(shape) < _NEAR_GUMBEL:
-        first = np.euler_gamma + log_k
-        second = first**2 + np.pi**2 / 6
-        return loc + scale * (first + shape * second / 2)
-    return loc + scale * (np.exp(shape * log_k) * gamma(1 - shape) - 1) / shape
 
 
 def _need(model: TaxModel, part: object, *names: str) -> tuple[float, ...]:
@@ -97,7 +85,11 @@ def _need(model: TaxModel, part: object, *names: str) -> tuple[float, ...]:
 
 def _gumbel(model: TaxModel, n: F64) -> F64:
     part = model.gumbel
-    if part is not None and part.loc is None and part.tau_us is not None:
+    if (
+        part is not None
+        and part.tau_us is not None
+        and (part.loc is None or model.b_us is None)
+    ):
         slope, tau_us, at = _need(model, part, "b_scale_us", "tau_us", "n")
         return tau_us + slope * np.log(n / at)
     return _linear(model, part, n)
@@ -119,7 +111,8 @@ def _gev(model: TaxModel, n: F64) -> F64:
             f"a GEV with shape {shape:.3g} has no mean (it would need ξ < 1), so it "
             "predicts no tax; use another method"
         )
-    return b_us * gev_mean(loc, scale, shape, n / model.n_fit)
+    grown = growth_of_mean(np.log(n / model.n_fit), shape)
+    return np.asarray(b_us * (loc + scale * grown))
 
 
 def _deviations(model: TaxModel, n: F64) -> F64:
@@ -132,6 +125,11 @@ def _deviations(model: TaxModel, n: F64) -> F64:
     if np.isnan(value).any():
         beyond = n[np.isnan(value)][0]
         low, high = part.curve.n[0], part.curve.n[-1]
+        if low <= beyond <= high:
+            raise SynctaxError(
+                f"the curve of the deviations predictor tells no tax at n = {beyond:g}; "
+                "use another method"
+            )
         raise SynctaxError(
             f"n = {beyond:g} lies outside the curve of the deviations predictor "
             f"({low:g} to {high:g} ranks); use another method"
@@ -164,18 +162,24 @@ def _delta(model: TaxModel, n: F64, method: Method) -> F64 | None:
         slopes = [np.ones(n.shape), np.euler_gamma + np.log(n / model.n_fit)]
     else:
         at = _need(model, part, "loc", "scale", "shape")
-        slopes = [_slope(at, i, n / model.n_fit) for i in range(len(at))]
+        slopes = _slopes(at, np.log(n / model.n_fit))
     gradient, cov = np.array(slopes), np.array(part.cov)
     variance = np.einsum("ik,ij,jk->k", gradient, cov, gradient)
     return np.asarray(model.b_us * np.sqrt(np.maximum(variance, 0)))
 
 
-def _slope(at: tuple[float, ...], index: int, k: F64) -> F64:
-    def mean(step: float) -> F64:
-        loc, scale, shape = (v + step * (i == index) for i, v in enumerate(at))
-        return gev_mean(loc, scale, shape, k)
-
-    return (mean(_STEP) - mean(-_STEP)) / (2 * _STEP)
+def _slopes(at: tuple[float, ...], log_k: F64) -> list[F64]:
+    """Derivatives of μ + σ g(ξ), the mean over k groups, by μ, σ and ξ."""
+    _, scale, shape = at
+    # the mean ends at ξ = 1
+    above = min(shape + _STEP, NO_MEAN_SHAPE - _STEP / 2)
+    below = shape - _STEP
+    rise = np.asarray(growth_of_mean(log_k, above)) - growth_of_mean(log_k, below)
+    return [
+        np.ones(log_k.shape),
+        np.asarray(growth_of_mean(log_k, shape)),
+        np.asarray(scale * rise / (above - below)),
+    ]
 
 
 def _normal(level: float) -> float:

@@ -16,6 +16,9 @@ METHODS: tuple[Method, ...] = get_args(Method)
 DEFAULT_LEVEL = 0.95
 """Level of intervals where nothing else is said."""
 
+SMALL_SHARE_OF_TAX = 0.5
+"""A fit that describes less of the tax must not be taken for the job's."""
+
 Cov: TypeAlias = tuple[tuple[float, ...], ...]
 
 
@@ -227,6 +230,8 @@ class TaxModel:
         Why a predictor is missing.
     warnings : tuple of str
         What the checks of the fit found.
+    concerns : tuple of tuple of str
+        Of each warning the methods that it casts doubt on; empty where that is not known.
     blocks_detail, segments : tuple of mapping
         Rows on single blocks and on kinds of blocks.
     unknown : tuple of str
@@ -251,6 +256,7 @@ class TaxModel:
     source: Origin = field(default_factory=Origin)
     reasons: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    concerns: tuple[tuple[Method, ...], ...] = ()
     blocks_detail: tuple[dict[str, Any], ...] = ()
     segments: tuple[dict[str, Any], ...] = ()
     unknown: tuple[str, ...] = field(default=(), compare=False)
@@ -259,6 +265,13 @@ class TaxModel:
     def methods(self) -> tuple[Method, ...]:
         """The predictors that it has."""
         return tuple(name for name in METHODS if getattr(self, name) is not None)
+
+    def doubts(self, method: Method) -> tuple[str, ...]:
+        """Select the warnings that concern a method; all where that is not known."""
+        if len(self.concerns) != len(self.warnings):
+            return self.warnings
+        pairs = zip(self.warnings, self.concerns, strict=True)
+        return tuple(text for text, methods in pairs if method in methods)
 
     def tau_us(
         self, n: F64 | float, method: Method = "gumbel", *, level: float = DEFAULT_LEVEL

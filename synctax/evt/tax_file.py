@@ -1,14 +1,16 @@
 """Tax models as files: `synctax.tax/1`, read strictly, and the ones that are built in."""
 
-from collections.abc import Callable, Iterator, Mapping
+import codecs
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from synctax.errors import BadInputError, SynctaxError
-from synctax.evt.tax import Curve, Gumbel, Origin, TaxModel
+from synctax.evt.tax import Gumbel, Origin, TaxModel
+from synctax.evt.tax_check import problems
 
 FORMAT = "synctax.tax"
 VERSION = 1
@@ -93,16 +95,22 @@ def read_tax(source: str | Path) -> TaxModel:
     """
     if str(source) in BUILTINS:
         return builtin(str(source))
+    advice = (
+        "give a file that fit-evt wrote, or the name of a built-in tax: "
+        f"{', '.join(BUILTINS)}"
+    )
+    if not str(source).strip():
+        raise SynctaxError(f"the name of the tax is empty; {advice}")
     path = Path(source)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        # a pipe may have nobody who writes, a device no end
+        raise SynctaxError(f"{source}: no regular file; {advice}")
     try:
         with path.open("rb") as file:
             text = file.read(LARGEST_FILE_BYTES + 1)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise SynctaxError(
-            f"{source}: {reason}; give a file that fit-evt wrote, or the name of a "
-            f"built-in tax: {', '.join(BUILTINS)}"
-        ) from error
+        raise SynctaxError(f"{source}: {reason}; {advice}") from error
     if len(text) > LARGEST_FILE_BYTES:
         raise BadInputError(f"{source}: expected a tax model, found more than 64 MiB")
     return from_json(text, name=str(source))
@@ -125,6 +133,7 @@ def from_json(text: bytes, *, name: str) -> TaxModel:
     import msgspec
 
     try:
+        text = _utf8(text)
         document = msgspec.json.decode(text)
         values = dict(_head(document, name))
         model = msgspec.convert(values, TaxModel, strict=True)
@@ -132,13 +141,36 @@ def from_json(text: bytes, *, name: str) -> TaxModel:
         raise BadInputError(_invalid(name, str(error))) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = str(error)
+        first = reason[:1] if reason.startswith("JSON") else reason[:1].lower()
         raise BadInputError(
-            f"{name}: expected a tax model ({SCHEMA}), found no JSON: "
-            f"{reason[:1].lower()}{reason[1:]}"
+            f"{name}: expected a tax model ({SCHEMA}), found no JSON: {first}{reason[1:]}"
         ) from error
-    for problem in _problems(model):
+    for key in _repeated(text):
+        raise BadInputError(f"{name}: the key {key!r} stands twice; leave one")
+    for problem in problems(model):
         raise BadInputError(f"{name}: {problem}")
     return replace(model, unknown=tuple(_unknown(values, TaxModel)))
+
+
+def _utf8(text: bytes) -> bytes:
+    """Take off the mark that editors put before UTF-8, and turn UTF-16 into it."""
+    if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return text.decode("utf-16").encode()
+    return text.removeprefix(codecs.BOM_UTF8)
+
+
+def _repeated(text: bytes) -> list[str]:
+    """Name the keys that an object has twice: of these readers take the last."""
+    found: list[str] = []
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        keys = [key for key, _ in pairs]
+        if len(set(keys)) < len(keys):
+            found.extend(key for key in dict.fromkeys(keys) if keys.count(key) > 1)
+
+    # numbers as text: Python does not parse thousands of digits
+    json.loads(text, object_pairs_hook=look, parse_int=str, parse_float=str)
+    return found
 
 
 def _head(document: object, name: str) -> Iterator[tuple[str, Any]]:
@@ -187,106 +219,3 @@ def _unknown(values: Mapping[str, Any], kind: Any, prefix: str = "") -> Iterator
 
 def _choices(kind: Any) -> tuple[Any, ...]:
     return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
-
-
-# -------------------------------------------------------- what numbers cannot be
-
-
-def _problems(model: TaxModel) -> Iterator[str]:
-    if model.n_fit < 2:
-        yield f"n_fit: expected 2 ranks or more, found {model.n_fit}"
-    yield from _signs(model, "")
-    if not model.methods:
-        yield "expected at least one of gumbel, gev, lmoments and deviations, found none"
-    for name in model.methods:
-        part = getattr(model, name)
-        yield from _signs(part, f"{name}.")
-        if part.curve is not None:
-            yield from _curve(part.curve, f"{name}.curve")
-    yield from _covariance(model, "gumbel", 2)
-    yield from _covariance(model, "gev", 3)
-    if model.gumbel is not None:
-        yield from _enough(model.gumbel)
-    if model.coverage is not None:
-        yield from _signs(model.coverage, "coverage.")
-
-
-_Rule = tuple[str, Callable[[float], bool]]
-_POSITIVE: _Rule = ("more than 0", lambda value: value > 0)
-_NOT_NEGATIVE: _Rule = ("0 or more", lambda value: value >= 0)
-_SHARE: _Rule = ("a share from 0 to 1", lambda value: 0 <= value <= 1)
-
-_RULES: Mapping[str, _Rule] = {
-    "a_us": _POSITIVE,
-    "b_us": _POSITIVE,
-    "r": _POSITIVE,
-    "payload_bytes": _POSITIVE,
-    "alpha_us": _NOT_NEGATIVE,
-    "blocks": _NOT_NEGATIVE,
-    "maxima": _NOT_NEGATIVE,
-    "scale": _POSITIVE,
-    "b_scale_us": _POSITIVE,
-    "n": ("2 ranks or more", lambda value: value >= 2),
-    "loc_se": _NOT_NEGATIVE,
-    "scale_se": _NOT_NEGATIVE,
-    "shape_se": _NOT_NEGATIVE,
-    "lr_p": _SHARE,
-    "unit_us": _POSITIVE,
-    "tail_share": _SHARE,
-    "instances": _NOT_NEGATIVE,
-    "share_of_collectives": _SHARE,
-    "share_of_tax": _SHARE,
-    "collectives": _NOT_NEGATIVE,
-    "entered": _NOT_NEGATIVE,
-}
-
-
-def _signs(owner: Any, prefix: str) -> Iterator[str]:
-    for one in fields(owner):
-        value = getattr(owner, one.name)
-        if one.name in _RULES and value is not None:
-            expected, holds = _RULES[one.name]
-            if not holds(value):
-                yield f"{prefix}{one.name}: expected {expected}, found {value:g}"
-
-
-def _curve(curve: Curve, where: str) -> Iterator[str]:
-    lengths = {
-        name: len(getattr(curve, name))
-        for name in ("n", "tau_us", "tau_lo_us", "tau_hi_us")
-    }
-    if len(set(lengths.values())) > 1 or not curve.n:
-        found = ", ".join(f"{count} {name}" for name, count in lengths.items())
-        yield f"{where}: expected lists of one length, found {found}"
-        return
-    if curve.n[0] <= 0 or any(low >= high for low, high in pairwise(curve.n)):
-        yield f"{where}.n: expected ascending numbers of ranks"
-    if not 0 < curve.level < 1:
-        yield f"{where}.level: expected a level between 0 and 1, found {curve.level:g}"
-    for n, lo, hi in zip(curve.n, curve.tau_lo_us, curve.tau_hi_us, strict=True):
-        if lo is not None and hi is not None and lo > hi:
-            yield f"{where}: expected lo below hi, found {lo:g} and {hi:g} at n = {n:g}"
-
-
-def _covariance(model: TaxModel, name: str, size: int) -> Iterator[str]:
-    part = getattr(model, name)
-    cov = None if part is None else part.cov
-    if cov is None:
-        return
-    if [len(row) for row in cov] != [size] * size:
-        rows = " + ".join(str(len(row)) for row in cov) or "0"
-        yield f"{name}.cov: expected {size} rows of {size} numbers, found {rows}"
-    elif any(cov[i][i] < 0 for i in range(size)):
-        yield f"{name}.cov: expected variances of 0 or more on its diagonal"
-
-
-def _enough(part: Gumbel) -> Iterator[str]:
-    """A law by two parameters, or a slope through one point."""
-    ways = (("loc", "scale"), ("b_scale_us", "tau_us", "n"))
-    missing = [[name for name in way if getattr(part, name) is None] for way in ways]
-    least: list[str] = min(missing, key=len)
-    if least:
-        yield (
-            "gumbel: expected loc and scale, or b_scale_us, tau_us and n; "
-            f"{' and '.join(least)} missing"
-        )

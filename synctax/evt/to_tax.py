@@ -7,6 +7,7 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.evt.tax import (
+    METHODS,
     Cov,
     Covered,
     Curve,
@@ -53,8 +54,9 @@ def tax_model(fit: "EvtFit") -> TaxModel:
         source=fit.inputs.source,
         reasons={str(method): why for method, why in fit.fitted.refused.items()},
         warnings=tuple(one.message for one in fit.found if one.fired),
-        blocks_detail=_records(fit.per_block()),
-        segments=_records(fit.per_segment()),
+        concerns=tuple(one.methods for one in fit.found if one.fired),
+        blocks_detail=records(fit.per_block()),
+        segments=records(fit.per_segment()),
     )
 
 
@@ -94,7 +96,7 @@ def fits(model: TaxModel) -> dict[str, Any]:
         By method; None where one is missing.
     """
     told: dict[str, Any] = {}
-    for method in ("gumbel", "gev", "lmoments", "deviations"):
+    for method in METHODS:
         part = getattr(model, method)
         told[method] = None
         if part is not None:
@@ -185,7 +187,12 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _records(frame: Any) -> tuple[dict[str, Any], ...]:
-    """Turn a table into what JSON holds."""
+def records(frame: Any) -> tuple[dict[str, Any], ...]:
+    """Turn a table into what JSON holds, null as None.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    """
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return tuple({str(name): value for name, value in row.items()} for row in rows)

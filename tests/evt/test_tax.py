@@ -1,6 +1,7 @@
 """The tax model: what it predicts, what it refuses, and that a file gives it back."""
 
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from synctax.errors import BadInputError, SynctaxError
-from synctax.evt.tau import doubling_us, gev_mean, log_grid
+from synctax.evt.growth import growth_of_mean
+from synctax.evt.tau import doubling_us, log_grid
 from synctax.evt.tax import (
     METHODS,
     Covered,
@@ -24,6 +26,7 @@ from synctax.evt.tax import (
     TaxModel,
 )
 from synctax.evt.tax_file import BUILTINS, builtin, from_json, read_tax, to_json
+from synctax.workspace import Workspace
 
 finite = st.floats(-1e6, 1e6)
 positive = st.floats(1e-6, 1e6)
@@ -42,9 +45,19 @@ def curves(draw):
     return Curve(tuple(ns), tuple(tau), tuple(lo), tuple(tau), draw(st.floats(0.1, 0.9)))
 
 
+@st.composite
+def covariances(draw, size):
+    """Of any errors, and of parameters that go together, or not at all."""
+    errors = draw(st.lists(st.floats(1e-3, 1e3), min_size=size, max_size=size))
+    rho = draw(st.floats(0, 0.99))
+    return tuple(
+        tuple(a * b * (1.0 if i == j else rho) for j, b in enumerate(errors))
+        for i, a in enumerate(errors)
+    )
+
+
 def cov(size):
-    row = st.tuples(*[positive] * size)
-    return st.none() | st.tuples(*[row] * size)
+    return st.none() | covariances(size)
 
 
 models = st.builds(
@@ -61,10 +74,11 @@ models = st.builds(
         scale=positive,
         cov=cov(2),
         loglik=st.none() | finite,
-        curve=st.none() | curves(),
     ),
-    gev=st.none() | st.builds(Gev, loc=finite, scale=positive, shape=finite, cov=cov(3)),
-    lmoments=st.none() | st.builds(LMoments, loc=finite, scale=positive),
+    gev=st.none()
+    | st.builds(Gev, loc=finite, scale=positive, shape=st.floats(-9, 9), cov=cov(3)),
+    lmoments=st.none()
+    | st.builds(LMoments, loc=finite, scale=positive, curve=st.none() | curves()),
     deviations=st.none() | st.builds(Deviations, threshold=finite, curve=curves()),
     gof=st.dictionaries(st.text(), st.none() | finite),
     coverage=st.none() | st.builds(Covered, share_of_tax=st.floats(0, 1)),
@@ -121,7 +135,8 @@ def test_prediction_and_interval_scale_with_b(model, factor):
 def test_the_mean_of_a_gev_is_that_of_the_law(shape, k):
     law = stats.genextreme(-shape, 0.8, 0.6)
     mean, _ = integrate.quad(lambda p: law.ppf(p) * k * p ** (k - 1), 0, 1, limit=500)
-    assert gev_mean(0.8, 0.6, shape, np.array([float(k)]))[0] == pytest.approx(mean, 1e-4)
+    model = TaxModel(4, b_us=2.0, gev=Gev(0.8, 0.6, shape))
+    assert model.tau_us(4.0 * k, "gev").tau_us[0] == pytest.approx(2 * mean, 1e-4)
 
 
 def test_a_gev_without_shape_is_the_gumbel():
@@ -210,7 +225,7 @@ def test_the_interval_of_the_gev_is_that_of_drawn_parameters(shape):
     part = Gev(0.8, 0.65, shape, cov=tuple(map(tuple, cov)))
     tau = TaxModel(4, b_us=200.0, gev=part).tau_us(32, "gev")
     drawn = np.random.default_rng(1).multivariate_normal([0.8, 0.65, shape], cov, 4000)
-    means = [200 * gev_mean(*one, np.array([8.0]))[0] for one in drawn]
+    means = [200 * (one[0] + one[1] * growth_of_mean(np.log(8.0), one[2])) for one in drawn]
     assert (tau.hi_us - tau.tau_us)[0] == pytest.approx(1.96 * np.std(means), rel=0.06)
 
 
@@ -354,17 +369,17 @@ def curve(**changed):
         ({"schema": "synctax.tax/2"}, "expected synctax.tax/1, found synctax.tax/2"),
         ({"schema": 3}, "found schema '3'"),
         ({"n_fit": None}, "missing required field n_fit"),
-        ({"n_fit": 1}, "n_fit: expected 2 ranks or more, found 1"),
+        ({"n_fit": 1}, "n_fit: expected 2 ranks or more.*, found 1"),
         ({"n_fit": 4.5}, "n_fit: expected int, found float"),
-        ({"b_us": -1}, "b_us: expected more than 0, found -1"),
+        ({"b_us": -1}, r"b_us: expected 1e-09 to 1e\+15 µs, found -1"),
         ({"b_us": "2 µs"}, r"b_us: expected float \| null, found str"),
-        ({"payload_bytes": 0}, "payload_bytes: expected more than 0"),
-        ({"alpha_us": -5}, "alpha_us: expected 0 or more"),
+        ({"payload_bytes": 0}, "payload_bytes: expected 1 byte to"),
+        ({"alpha_us": -5}, "alpha_us: expected 0, or 1e-06 to"),
         ({"gumbel": None}, "at least one of gumbel, gev"),
         ({"gumbel": {}}, "gumbel: expected loc and scale.*; loc and scale missing"),
         ({"gumbel": {"loc": 1.0}}, "expected loc and scale.*scale missing"),
         ({"gumbel": {"tau_us": 1, "n": 8}}, "gumbel: expected .*; b_scale_us missing"),
-        ({"gumbel": {"loc": 1, "scale": 0}}, "gumbel.scale: expected more than 0"),
+        ({"gumbel": {"loc": 1, "scale": 0}}, "gumbel.scale: expected 1e-09 to"),
         ({"gumbel": {"loc": 1, "scale": 1, "n": 1}}, "gumbel.n: expected 2 ranks"),
         ({"gumbel": {"loc": 1, "scale": 1, "cov": [[1]]}}, "2 rows of 2 numbers, found 1"),
         ({"gumbel": {"loc": 1, "scale": 1, "cov": []}}, "2 rows of 2 numbers, found 0"),
@@ -379,8 +394,43 @@ def curve(**changed):
         ({"lmoments": {"curve": curve(n=[0, 4])}}, "lmoments.curve.n: expected ascending"),
         ({"lmoments": {"curve": curve(n=[4])}}, "found 1 n, 2 tau_us, 2 tau_lo_us"),
         ({"lmoments": {"curve": curve(level=95)}}, "curve.level: expected a level"),
-        ({"lmoments": {"curve": curve(tau_lo_us=[3, 1])}}, "lo below hi, found 3 and 2"),
+        (
+            {"lmoments": {"curve": curve(tau_lo_us=[3, 1])}},
+            "lo, tau, hi to ascend, found 3, 1, 2",
+        ),
         ({"gof": {"d": "small"}}, "expected float"),
+        ({"n_fit": 10**30}, "n_fit: expected "),
+        ({"payload_bytes": 10**40}, "payload_bytes: expected "),
+        ({"b_us": 1e300}, "b_us: expected 1e-09 to"),
+        ({"alpha_us": 1e-300}, "alpha_us: expected 0, or 1e-06 to"),
+        ({"gumbel": {"loc": 1e300, "scale": 1}}, "gumbel.loc: expected"),
+        (
+            {"gumbel": {"b_scale_us": 1, "tau_us": 1e308, "n": 8}},
+            "gumbel.tau_us: expected",
+        ),
+        ({"gev": {"shape": -30}}, "gev.shape: expected -10 to 10, found -30"),
+        ({"lmoments": {"curve": curve(tau_hi_us=[2, 1e300])}}, "more at n = 8"),
+        (
+            {"gumbel": {"loc": 1, "scale": 1, "cov": [[0.01, 0.5], [-0.9, 0.01]]}},
+            "gumbel.cov: expected a covariance, symmetric",
+        ),
+        (
+            {"gumbel": {"loc": 1, "scale": 1, "cov": [[1, 2], [2, 1]]}},
+            "without negative eigenvalues",
+        ),
+        (
+            {"gumbel": {"loc": 1, "scale": 1, "cov": [[1, 1e200], [1e200, 1]]}},
+            "gumbel.cov: expected a covariance",
+        ),
+        (
+            {"gumbel": {"loc": 1, "scale": 1, "b_scale_us": 9, "tau_us": 50, "n": 8}},
+            "loc and scale give 4.54.* µs at n = 8, but b_scale_us and tau_us 50 µs",
+        ),
+        (
+            {"gumbel": {"loc": 1, "scale": 1, "curve": curve(tau_lo_us=[0, 0])}},
+            "interval at n = 4 does not hold the 3.15",
+        ),
+        ({"warnings": ["odd"], "concerns": [["gev"], []]}, "concerns: expected one entry"),
     ],
 )
 def test_what_cannot_be_is_refused_by_file_and_key(changed, words):
@@ -410,3 +460,76 @@ def test_a_file_cut_anywhere_is_refused():
     for end in range(len(text)):
         with pytest.raises(BadInputError):
             from_json(text[:end], name="x")
+
+
+# ----------------------------------------------------------------- files by hand
+
+
+def test_one_law_told_in_two_ways_is_no_contradiction():
+    law = TaxModel(4, b_us=2.0, gumbel=Gumbel(1.0, 0.5))
+    told = round(float(law.tau_us(64.0).tau_us[0]), 2)
+    both = {"loc": 1, "scale": 0.5, "b_scale_us": 1, "tau_us": told, "n": 64}
+    read = from_json(json.dumps({**GOOD, "gumbel": both}).encode(), name="x")
+    assert_allclose(read.tau_us([4, 4096]).tau_us, law.tau_us([4, 4096]).tau_us)
+
+
+def test_a_law_without_b_is_told_by_its_slope():
+    part = Gumbel(1.0, 0.5, b_scale_us=10.0, tau_us=100.0, n=8)
+    assert TaxModel(4, gumbel=part).tau_us(8).tau_us[0] == 100
+
+
+def test_a_key_that_stands_twice_is_refused():
+    text = json.dumps(GOOD)[:-1] + ', "n_fit": 8}'
+    with pytest.raises(BadInputError, match="the key 'n_fit' stands twice"):
+        from_json(text.encode(), name="x")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_marks_of_editors_are_taken_off(encoding):
+    assert from_json(json.dumps(GOOD).encode(encoding), name="x").n_fit == 4
+
+
+def test_what_is_no_json_is_said_with_its_name():
+    with pytest.raises(BadInputError, match="found no JSON: JSON is malformed"):
+        from_json(b"nonsense", name="x")
+
+
+def test_no_name_and_no_regular_file_are_refused(tmp_path):
+    with pytest.raises(SynctaxError, match="the name of the tax is empty"):
+        read_tax("")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SynctaxError, match="pipe: no regular file"):
+        read_tax(tmp_path / "pipe")
+    (tmp_path / "tax.json").symlink_to("pipe")
+    with pytest.raises(SynctaxError, match="is no regular file; remove it"):
+        Workspace(tmp_path).tax()
+
+
+def test_a_curve_with_one_end_only_has_no_interval():
+    curve = Curve((4, 64), (1, 2), (0.5, 1), (None, None))
+    tau = TaxModel(4, deviations=Deviations(curve=curve)).tau_us(8, "deviations")
+    assert tau.interval == "none"
+
+
+def test_a_gap_of_a_curve_is_not_its_end():
+    curve = Curve((4, 8), (None, None), (None, None), (None, None))
+    model = TaxModel(4, deviations=Deviations(curve=curve))
+    with pytest.raises(SynctaxError, match="tells no tax at n = 4"):
+        model.tau_us(4, "deviations")
+
+
+def test_the_interval_of_a_tail_at_the_end_of_means_is_finite():
+    model = TaxModel(
+        4, b_us=1.0, gev=Gev(0.0, 1.0, 1 - 1e-6, cov=tuple(map(tuple, np.eye(3) * 1e-9)))
+    )
+    tau = model.tau_us(8, "gev")
+    assert np.isfinite([tau.tau_us, tau.lo_us, tau.hi_us]).all()
+
+
+def test_doubts_are_those_of_the_method_where_that_is_known():
+    model = TaxModel(4, warnings=("a", "b"), concerns=(("gev",), ("gumbel", "gev")))
+    assert model.doubts("gumbel") == ("b",)
+    assert model.doubts("gev") == ("a", "b")
+    assert replace(model, concerns=()).doubts("gumbel") == ("a", "b")
+    text = to_json(replace(model, gumbel=Gumbel(1.0, 1.0)))
+    assert from_json(text, name="x").concerns == model.concerns
