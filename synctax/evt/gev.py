@@ -8,7 +8,7 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.errors import FitError
-from synctax.evt.growth import MAX_MEAN_SHAPE, growth_of_mean, mean_growth
+from synctax.evt.growth import MAX_MEAN_SHAPE, growth_of_mean, slope_of_mean
 from synctax.evt.gumbel import log_groups
 from synctax.evt.likelihood import MIN_SHAPE, gev_objective
 from synctax.evt.moments import gev_parameters, gev_shape, of_sorted, standardise
@@ -104,26 +104,36 @@ class GevFit:
         self._need_mean()
         return self.loc + self.scale * growth_of_mean(log_groups(k), self.shape)
 
-    def mean_se(self, k: float) -> float:
+    @overload
+    def mean_se(self, k: float) -> float: ...
+    @overload
+    def mean_se(self, k: F64) -> F64: ...
+    def mean_se(self, k: F64 | float) -> F64 | float:
         """Standard error of `mean_z` by the delta method; NaN without covariance.
 
         Parameters
         ----------
-        k : float
+        k : float or array of float64
             Groups, at least 1.
 
         Returns
         -------
-        float
+        float or array of float64
             In the unit of the sample; far off for large k, where the profile is not.
         """
         self._need_mean()
-        log_groups(k)
+        log_k = log_groups(k)
+        by_scale = growth_of_mean(log_k, self.shape)
         if self.cov is None:
-            return math.nan
-        g, g1, _ = mean_growth(k)(self.shape)
-        slope = np.array([1.0, g, self.scale * g1])
-        return math.sqrt(float(slope @ self.cov @ slope))
+            return math.nan * by_scale
+        by_shape = self.scale * slope_of_mean(log_k, self.shape)
+        (ll, ls, lx), (_, ss, sx), (_, _, xx) = self.cov.tolist()
+        variance: F64 | float = (
+            ll
+            + by_scale * (2 * ls + by_scale * ss)
+            + by_shape * (2 * lx + 2 * by_scale * sx + by_shape * xx)
+        )
+        return np.sqrt(variance) if isinstance(k, np.ndarray) else math.sqrt(variance)
 
     def _need_mean(self) -> None:
         if self.shape >= MAX_MEAN_SHAPE:

@@ -115,6 +115,34 @@ def growth_of_mean(log_k: F64 | float, shape: float) -> F64 | float:
     return grown if isinstance(log_k, np.ndarray) else float(grown)
 
 
+def slope_of_mean(log_k: F64 | float, shape: float) -> F64 | float:
+    """Differentiate `growth_of_mean` by the shape.
+
+    Parameters
+    ----------
+    log_k : float64, any shape
+        ln k.
+    shape : float
+        ξ, below 1.
+
+    Returns
+    -------
+    float64, same shape
+    """
+    if abs(shape) < _TAYLOR_BELOW:
+        series = exponential_series(log_k, of_mean=True)
+        total: F64 | float = 0.0
+        for power in range(len(series) - 1, 0, -1):
+            total = total * shape + power * series[power]
+        return total
+    from scipy.special import digamma
+
+    power_of_k = np.exp(shape * log_k + math.lgamma(1 - shape))
+    grown = power_of_k * (log_k - float(digamma(1 - shape)))
+    slope: F64 = (grown - (power_of_k - 1) / shape) / shape
+    return slope if isinstance(log_k, np.ndarray) else float(slope)
+
+
 def exponential_series(log: float | F64, *, of_mean: bool) -> list[F64 | float]:
     """Expand (exp(A(ξ)) - 1)/ξ in powers of ξ."""
     gamma = (zeta if of_mean else 0.0 for zeta in (EULER_GAMMA, *_ZETA))

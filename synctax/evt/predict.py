@@ -98,6 +98,24 @@ class Predictors:
             raise FitError(self.refused[method])
         return self.b_us * fit.mean_z(n / self.m)
 
+    def gev_log_se(self, n: F64) -> F64:
+        """Tell the standard error of ln τ that the GEV fit itself knows of.
+
+        Parameters
+        ----------
+        n : (k,) float64
+            Ranks, at least m.
+
+        Returns
+        -------
+        (k,) float64
+            By the delta method, mean and spread of the blocks taken as known; NaN where
+            there is no fit, or none with a covariance.
+        """
+        if self.gev is None:
+            return np.full(n.shape, np.nan)
+        return self.gev.mean_se(n / self.m) / self.gev.mean_z(n / self.m)
+
 
 def fit_all(times: BlockTimes) -> Predictors:
     """Standardise block times and fit every predictor.

@@ -6,7 +6,9 @@
 Ranks are drawn so that maxima over m of them are Gumbel, or GEV with ξ = 0.15; the true
 wait of 1, 2, 4, 16 and 128 times m ranks is known in closed form. Printed is the share of
 replications in which a 95 % interval holds it. Gumbel fits are wrong for the second law
-and left out there; deviations have no law of their own and are shown for both.
+and left out there; deviations have no law of their own and are shown for both. `fit-evt`
+makes log-normal intervals, and bootstrap-t where these are shown, which are for fits that
+tell their own errors.
 """
 
 import argparse
@@ -19,8 +21,9 @@ import numpy as np
 from scipy.special import gamma, ndtr, ndtri
 
 from synctax.arrays import F64
-from synctax.evt.bootstrap import bootstrap, interval
+from synctax.evt.bootstrap import Bootstrap, bootstrap, interval
 from synctax.evt.standard import standardise
+from synctax.evt.tax import Method
 from tests.bench.evt_bias import block_times
 
 INSTANCES = (50, 200, 1_000)
@@ -52,8 +55,10 @@ def truth(n: F64, m: int, xi: float) -> F64:
     return ((n / m) ** xi - m**-xi) * gamma(1 - xi) / xi
 
 
-def ways(point: F64, resampled: F64, blocks: float) -> dict[str, tuple[F64, F64]]:
+def ways(found: Bootstrap, method: Method) -> dict[str, tuple[F64, F64]]:
     """Intervals from the same resamples, by construction."""
+    point, resampled = found.tau_us[method], found.resampled_us[method]
+    blocks, errors = found.memory.blocks, found.log_errors.get(method)
     quantile = ndtri((1 + LEVEL) / 2)
     low, high = np.nanquantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     below = ndtri(np.nanmean(resampled < point, axis=0).clip(0.01, 0.99))
@@ -66,8 +71,12 @@ def ways(point: F64, resampled: F64, blocks: float) -> dict[str, tuple[F64, F64]
         )
         for level in (ndtr(2 * below - quantile), ndtr(2 * below + quantile))
     ]
+    studentised = (
+        {} if errors is None else {"bootstrap-t": found.interval_us(method, level=LEVEL)}
+    )
     return {
         "log-normal": interval(point, resampled, level=LEVEL, blocks=blocks),
+        **studentised,
         "percentile": (low, high),
         "basic": (2 * point - high, 2 * point - low),
         "BC": (corrected[0], corrected[1]),
@@ -83,11 +92,9 @@ def replicate(case: Case, number: int, resamples: int) -> dict[tuple[str, str], 
     found = bootstrap(standardise(block_times(us)), n, resamples=resamples, seed=number)
     return {
         (method, way): (lo <= true) & (true <= hi)
-        for method, point in found.tau_us.items()
+        for method in found.tau_us
         if case.xi == 0 or method in ("gev", "deviations")
-        for way, (lo, hi) in ways(
-            point, found.resampled_us[method], found.memory.blocks
-        ).items()
+        for way, (lo, hi) in ways(found, method).items()
     }
 
 

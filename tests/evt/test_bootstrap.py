@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from synctax.evt.bootstrap import bootstrap, grid, interval, predicted_us, refit
+from synctax.evt.bootstrap import (
+    LogErrors,
+    bootstrap,
+    grid,
+    interval,
+    predicted_us,
+    refit,
+)
 from synctax.evt.cut import cut, join, select
 from synctax.evt.predict import METHODS, fit_all, fit_standard
 from synctax.evt.resample import draw, memory, resampler, units_of
@@ -130,6 +137,119 @@ def test_few_blocks_make_the_interval_wider():
     # t of 24 degrees of freedom
     assert widths[2] / widths[0] == pytest.approx(2.0639 / 1.95996 * (25 / 24) ** 0.5, 1e-4)
     assert widths[2] < widths[3] < widths[4] == widths[5]
+
+
+def skewed(count: int, seed: int = 0) -> tuple[np.ndarray, LogErrors]:
+    """Logarithms of mean 0 that tell less of themselves where they are low."""
+    z = np.random.default_rng([seed, 105]).normal(size=(count, 1))
+    logs = 0.1 * z + 0.02 * (z * z - 1)
+    return np.exp(logs), LogErrors(np.array([0.1]), 0.1 * np.exp(0.3 * z))
+
+
+def test_equal_errors_make_it_the_interval_of_a_normal():
+    resampled = np.exp(np.random.default_rng(2).normal(0, 0.1, size=(20_000, 1)))
+    # as large as they like: only their ratio counts
+    errors = LogErrors(np.array([0.7]), np.full(resampled.shape, 0.7))
+    assert_allclose(
+        interval(np.array([5.0]), 5 * resampled, errors=errors),
+        interval(np.array([5.0]), 5 * resampled),
+        rtol=0.01,
+    )
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 999), st.floats(0.5, 0.99), st.floats(0.01, 100))
+def test_bounds_are_quantiles_of_t_in_units_of_the_error(seed, level, unit):
+    resampled, errors = skewed(399, seed)
+    scaled = LogErrors(unit * errors.own, unit * errors.resampled)
+    lo, hi = interval(np.ones(1), resampled, level=level, errors=scaled)
+    t = np.log(resampled) / errors.resampled
+    # the truth 1 lies below as often as t is above its upper quantile
+    above = (t > np.log(1 / lo) / errors.own).sum()
+    below = (t < np.log(1 / hi) / errors.own).sum()
+    assert abs(above - 400 * (1 - level) / 2) < 1.01
+    assert abs(below - 400 * (1 - level) / 2) < 1.01
+
+
+def test_studentised_intervals_reach_further_up_where_low_estimates_tell_little_spread():
+    resampled, errors = skewed(20_000)
+    lo, hi = interval(np.ones(1), resampled, errors=errors)
+    symmetric_lo, symmetric_hi = interval(np.ones(1), resampled)
+    assert hi[0] > symmetric_hi[0]
+    assert lo[0] > symmetric_lo[0]
+
+
+def test_few_blocks_make_studentised_intervals_wider_on_both_sides():
+    resampled, errors = skewed(399)
+    lo, hi = np.log(interval(np.ones(1), resampled, errors=errors))
+    few_lo, few_hi = np.log(interval(np.ones(1), resampled, errors=errors, blocks=25.0))
+    # t of 24 degrees of freedom
+    more = 2.0639 / 1.95996 * (25 / 24) ** 0.5
+    assert_allclose([few_lo / lo, few_hi / hi], more, rtol=1e-4)
+
+
+def test_an_interval_holds_its_estimate_even_if_all_resamples_lie_on_one_side():
+    resampled, errors = skewed(399)
+    for shift in (0.1, 10.0):
+        lo, hi = interval(np.full(1, shift), resampled, errors=errors)
+        assert (lo <= shift).all()
+        assert (hi >= shift).all()
+        assert (lo == shift).all() != (hi == shift).all()
+
+
+@pytest.mark.parametrize(
+    ("count", "without_error", "studentised"),
+    [(38, 0, False), (39, 0, True), (399, 9, True), (399, 11, False), (399, 399, False)],
+)
+def test_quantiles_of_t_that_are_not_known_leave_the_symmetric_interval(
+    count, without_error, studentised
+):
+    resampled, errors = skewed(count)
+    lowest = np.argsort(np.log(resampled[:, 0]) / errors.resampled[:, 0])[:without_error]
+    complete = interval(np.ones(1), resampled, errors=errors)
+    errors.resampled[lowest] = np.nan
+    expected = complete if studentised else interval(np.ones(1), resampled)
+    assert_array_equal(interval(np.ones(1), resampled, errors=errors), expected)
+
+
+def test_studentised_intervals_need_as_many_resamples_as_others():
+    resampled, errors = skewed(100)
+    resampled[:21] = np.nan
+    assert np.isnan(interval(np.ones(1), resampled, errors=errors)).all()
+
+
+def test_errors_without_end_leave_the_symmetric_interval():
+    resampled, errors = skewed(399)
+    endless = LogErrors(np.array([1e6]), errors.resampled)
+    assert_array_equal(
+        interval(np.ones(1), resampled, errors=endless), interval(np.ones(1), resampled)
+    )
+
+
+def test_only_gev_fits_with_a_covariance_tell_errors():
+    standard = standardise(normal_times(200, 4))
+    found = bootstrap(standard, N, resamples=40)
+    assert set(found.log_errors) == {"gev"}
+    fit = fit_standard(standard).gev
+    assert fit is not None
+    assert_allclose(
+        found.log_errors["gev"].own, [fit.mean_se(k) / fit.mean_z(k) for k in (1, 4, 128)]
+    )
+    for method in found.tau_us:
+        symmetric = interval(
+            found.tau_us[method], found.resampled_us[method], blocks=found.memory.blocks
+        )
+        same = np.array_equal(found.interval_us(method), symmetric)
+        assert same == (method != "gev")
+
+
+def test_a_tail_that_ends_too_abruptly_has_a_symmetric_interval():
+    # maxima of uniform ranks end at 1
+    ranks = np.random.default_rng(8).random((400, 2))
+    found = bootstrap(standardise(block_times(1_000 + 20 * ranks)), N, resamples=40)
+    assert "gev" in found.tau_us
+    assert not found.log_errors
+    assert np.isfinite(found.interval_us("gev")).all()
 
 
 def test_blocks_are_counted_over_all_series():

@@ -1,6 +1,7 @@
 """Laws of the GEV fit, its likelihood and means, and what it refuses."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -237,6 +238,20 @@ def test_many_k_at_once_are_each_k():
         law = made(shape)
         assert_allclose(law.mean_z(k), [law.mean_z(one) for one in k.tolist()], rtol=1e-14)
         assert type(law.mean_z(4)) is float
+
+
+@pytest.mark.parametrize("shape", [-0.3, -0.029, 0.0, 0.029, 0.031, 0.4])
+def test_errors_of_many_k_at_once_are_those_of_each(shape):
+    root = np.random.default_rng(7).normal(size=(3, 3))
+    law = replace(made(shape), cov=root @ root.T)
+    k = np.array([1.0, 2.0, 64.0, 2.0**20])
+    errors = law.mean_se(k)
+    assert_allclose(errors, [law.mean_se(one) for one in k.tolist()], rtol=1e-13)
+    assert type(law.mean_se(4)) is float
+    gradients = np.array(
+        [(1.0, g, law.scale * g1) for g, g1, _ in (mean_growth(x)(shape) for x in k)]
+    )
+    assert_allclose(errors**2, np.einsum("ki,ij,kj->k", gradients, law.cov, gradients))
 
 
 @pytest.mark.parametrize("shape", [-0.4, 0.0, 0.3])
