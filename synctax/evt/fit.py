@@ -11,6 +11,7 @@ from synctax.evt.bootstrap import (
     Bootstrap,
     bootstrap,
     grid,
+    log_errors,
     predicted_us,
 )
 from synctax.evt.checks import check, reach, shape
@@ -328,4 +329,5 @@ def _resampled_maxima(z: F64, fitted: Predictors, n: F64, asked: Options) -> Boo
         gumbel_us=np.empty((0, 2)),
         shape=np.array([one.gev.shape if one.gev else np.nan for one in again]),
         memory=Memory(np.empty(0), float("nan"), 1, float(z.size), blocks=float(z.size)),
+        log_errors=log_errors(fitted, again, n),
     )
