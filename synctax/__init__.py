@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from synctax.collectives.matches import Identity, Matches, Status
     from synctax.collectives.model import Op, RankCollectives
     from synctax.collectives.tax import Tax, measure
-    from synctax.errors import BadInputError, GateFailedError, SynctaxError
+    from synctax.errors import BadInputError, FitError, GateFailedError, SynctaxError
     from synctax.evt.fit import fit_evt, fit_evt_maxima
-    from synctax.evt.model import BlockTimes
+    from synctax.evt.model import Block, BlockTimes
+    from synctax.evt.options import Options as FitOptions
+    from synctax.evt.read_csv import read_block_times, read_maxima
     from synctax.evt.results import EvtFit
-    from synctax.evt.results import Options as FitOptions
     from synctax.evt.tax import TaxModel
     from synctax.evt.tax_file import read_tax
     from synctax.graph.build import build_graph
@@ -43,10 +44,12 @@ _HOME = {
     "AttributeOptions": "synctax.attribution.options",
     "Attribution": "synctax.attribution.attribute",
     "BadInputError": "synctax.errors",
+    "Block": "synctax.evt.model",
     "BlockTimes": "synctax.evt.model",
     "Change": "synctax.attribution.changes",
     "EvtFit": "synctax.evt.results",
-    "FitOptions": "synctax.evt.results",
+    "FitError": "synctax.errors",
+    "FitOptions": "synctax.evt.options",
     "GateFailedError": "synctax.errors",
     "Graph": "synctax.graph.model",
     "Identity": "synctax.collectives.matches",
@@ -72,6 +75,8 @@ _HOME = {
     "match": "synctax.collectives.match",
     "measure": "synctax.collectives.tax",
     "parse_change": "synctax.attribution.changes",
+    "read_block_times": "synctax.evt.read_csv",
+    "read_maxima": "synctax.evt.read_csv",
     "read_rank": "synctax.trace.kineto",
     "read_tax": "synctax.evt.tax_file",
     "whatif": "synctax.attribution.whatif",
@@ -84,9 +89,11 @@ __all__ = [
     "AttributeOptions",
     "Attribution",
     "BadInputError",
+    "Block",
     "BlockTimes",
     "Change",
     "EvtFit",
+    "FitError",
     "FitOptions",
     "GateFailedError",
     "Graph",
@@ -114,6 +121,8 @@ __all__ = [
     "match",
     "measure",
     "parse_change",
+    "read_block_times",
+    "read_maxima",
     "read_rank",
     "read_tax",
     "whatif",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from synctax.attribution.options import Options as AttributeOptions
 from synctax.cli import fit_evt_stages as stages
 from synctax.cli.options import (
     Finite,
@@ -18,16 +19,14 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.recall import Sources
+from synctax.evt.options import Options
 from synctax.report.output import Output
+from synctax.schema import FIT_EVT_POINTS
 
-DEFAULT_TOLERANCE_US = 3.0
-"""As for `attribute`."""
+DEFAULT = Options()
 
 LEAST_RESAMPLES = 50
 """Fewer tell nothing of an interval."""
-
-KINDS = ("pdf", "qq", "return-level")
-"""What `--points` lists."""
 
 _File = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -72,13 +71,13 @@ _File = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--n",
     type=GroupSizes(),
     metavar="LIST",
-    help="Ranks to predict for: 512, 8,72,512, or by doubling, 8-4096.  [default: from "
-    "the fit's by doubling to 4096, and 72]",
+    help="Ranks to predict for: 512, 8,72,512, or by doubling, 8:4096.  [default: from "
+    "the fit's by doubling to 4096, also 72, 512 and the sizes of the groups]",
 )
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.95,
+    default=DEFAULT.level,
     show_default=True,
     help="Level of intervals.",
 )
@@ -86,7 +85,7 @@ _File = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--resamples",
     type=click.IntRange(min=LEAST_RESAMPLES),
     metavar="N",
-    default=400,
+    default=DEFAULT.resamples,
     show_default=True,
     help="How often instances are drawn anew for intervals.",
 )
@@ -94,7 +93,7 @@ _File = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--seed",
     type=click.IntRange(min=0),
     metavar="N",
-    default=0,
+    default=DEFAULT.seed,
     show_default=True,
     help="Of cuts and draws.",
 )
@@ -102,7 +101,7 @@ _File = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--tolerance-us",
     type=Finite(least=0),
     metavar="US",
-    default=DEFAULT_TOLERANCE_US,
+    default=AttributeOptions().tolerance_us,
     show_default=True,
     help="A path stays on its stream if that was ready this close to the last.",
 )
@@ -119,7 +118,9 @@ _File = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--holdout", is_flag=True, help="Errors of predictors on held-out data.")
 @click.option("--checks", is_flag=True, help="What the fit assumes, and whether it holds.")
 @click.option(
-    "--points", type=click.Choice(KINDS), help="What a diagnostic plot would show."
+    "--points",
+    type=click.Choice(list(FIT_EVT_POINTS)),
+    help="What a diagnostic plot would show.",
 )
 @click.option(
     "--per-instance",
@@ -196,24 +197,24 @@ def fit_evt(
         raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
     table = chosen[0] if chosen else ""
     given = Sources(traces, manifest, ranks, steps, end_tolerance_us)
-    inputs = stages.Inputs(given, also, block_times, group, op, tolerance_us)
-    stages.check_selection(inputs, maxima, fit_ranks)
-    normalised = stages.check_maxima(maxima, (fit_n, a_us, r), inputs, table)
+    data = stages.Selection(given, also, block_times, group, op, tolerance_us)
+    stages.check_selection(data, maxima, fit_ranks)
+    normalised = stages.check_maxima(maxima, (fit_n, a_us, r), data, table)
     from synctax.cli.reading import worth_saying
-    from synctax.evt.results import Options
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 
     options = Options(fit_ranks, n, level, resamples, seed)
     space = None if no_cache else Workspace(workspace)
     if normalised is not None:
-        fitted = stages.Fitted(stages.fit_maxima(normalised, options))
+        fitted = stages.Outcome(stages.fit_maxima(normalised, options))
     else:
         fitted = stages.fit_times_of(
-            inputs, options, stages.Place(workspace, space, workers, out)
+            data, options, stages.Reading(workspace, space, workers, out)
         )
     kept = stages.keep(fitted, space, tax_file)
-    asked = stages.parameters(inputs, normalised, options, fitted)
+    asked = stages.parameters(data, normalised, options, fitted)
     result, render = stages.shown_as(fitted.fit, asked, table, points, out)
-    notes([*kept, *worth_saying(result.excluded, out.verbosity)], out)
+    said = map(stages.told, worth_saying(result.excluded, out.verbosity))
+    notes([*kept, *said], out)
     emit(result, out, render=render)

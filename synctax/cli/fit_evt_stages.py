@@ -11,16 +11,21 @@ from synctax.cli.recall import Sources
 from synctax.errors import FitError
 from synctax.report.output import Output, Render, Result
 
+SENTENCES = ("group_chosen", "hold_out_", "no_goodness_", "no_tail", "set_without_blocks")
+"""How reasons begin of notes on a choice, or on something that there was none of."""
+
 if TYPE_CHECKING:
     from synctax.evt.inputs import Found
-    from synctax.evt.results import EvtFit, Options
+    from synctax.evt.options import Options
+    from synctax.evt.results import EvtFit
     from synctax.notes import Note
+    from synctax.report.output import NoteLike
     from synctax.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    """Where the data are from."""
+class Selection:
+    """Which data were chosen on the command line, and how paths through them run."""
 
     sources: Sources
     also: tuple[str, ...]
@@ -41,18 +46,23 @@ class Maxima:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """A fit, the traces it is from as a workspace knows them, and lines for stderr."""
+class Outcome:
+    """A fit, and what is known of the traces it is from.
+
+    `targets` are the traces as a workspace knows them, `end_tolerances_us` what they were
+    measured with, `unwritable` why nothing can be kept.
+    """
 
     fit: "EvtFit"
     targets: tuple[str, ...] = ()
     sources: Sources | None = None
+    end_tolerances_us: tuple[float, ...] = ()
     unwritable: "Note | None" = None
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a workspace is, and how to read into it."""
+class Reading:
+    """How traces are read: into which workspace, by how many, and how it is told."""
 
     path: Path
     space: "Workspace | None"
@@ -63,7 +73,7 @@ class Place:
 def check_maxima(
     path: Path | None,
     numbers: tuple[int | None, float | None, float | None],
-    inputs: Inputs,
+    chosen: Selection,
     table: str,
 ) -> Maxima | None:
     """Check that what belongs to maxima comes together and alone."""
@@ -75,10 +85,10 @@ def check_maxima(
             raise click.UsageError(f"{' and '.join(stray)} are for --maxima only")
         return None
     if (
-        inputs.sources.traces
-        or inputs.sources.manifest
-        or inputs.also
-        or inputs.block_times
+        chosen.sources.traces
+        or chosen.sources.manifest
+        or chosen.also
+        or chosen.block_times
     ):
         raise click.UsageError(
             "--maxima stands alone: maxima and block times cannot be pooled"
@@ -94,18 +104,18 @@ def check_maxima(
     return Maxima(path, fit_n, a_us, r)
 
 
-def check_selection(inputs: Inputs, maxima: Path | None, fit_ranks: int | None) -> None:
+def check_selection(chosen: Selection, maxima: Path | None, fit_ranks: int | None) -> None:
     """Refuse options that would select from traces where there are none."""
-    own = inputs.sources
+    own = chosen.sources
     if maxima is not None and fit_ranks is not None:
         raise click.UsageError("--fit-ranks cuts groups, and --maxima has none")
-    if own.traces or own.manifest or inputs.also or not (maxima or inputs.block_times):
+    if own.traces or own.manifest or chosen.also or not (maxima or chosen.block_times):
         return
     stray = [
         name
         for name, value in (
-            ("--group", inputs.group),
-            ("--op", inputs.op),
+            ("--group", chosen.group),
+            ("--op", chosen.op),
             ("--steps", own.steps),
             ("--ranks", own.ranks),
             ("--end-tolerance-us", own.end_tolerance_us),
@@ -132,7 +142,7 @@ def fit_maxima(given: Maxima, options: "Options") -> "EvtFit":
     )
 
 
-def fit_times_of(inputs: Inputs, options: "Options", place: Place) -> Fitted:
+def fit_times_of(chosen: Selection, options: "Options", reading: Reading) -> Outcome:
     """Read what there is, pool it, and fit."""
     from synctax.cli.progress import counting_up
     from synctax.cli.recall import near, recall
@@ -145,72 +155,91 @@ def fit_times_of(inputs: Inputs, options: "Options", place: Place) -> Fitted:
     found: list[Found] = []
     targets: tuple[str, ...] = ()
     names: list[str] = []
+    tolerances_us: list[float] = []
     sources, unwritable = None, None
-    own = inputs.sources
-    if own.traces or own.manifest is not None or not inputs.block_times:
-        sources = recall(own, place.path)
-        notes(sources.said, place.out)
-        one, unwritable = _blocks(inputs, sources, place)
+    own = chosen.sources
+    if own.traces or own.manifest is not None or not chosen.block_times:
+        sources = recall(own, reading.path)
+        notes(sources.said, reading.out)
+        one, tolerance_us, unwritable = _blocks(chosen, sources, reading)
         found.append(one)
+        tolerances_us.append(tolerance_us)
         targets = sources.traces or (str(sources.manifest),)
         names += [near(target) for target in targets]
-    for more in inputs.also:
-        # as if recalled: what is measured last stays the first job
-        also = replace(own, traces=(more,), manifest=None, recalled=True)
-        found.append(_blocks(inputs, also, place)[0])
+    for more in chosen.also:
+        also = replace(own, traces=(more,), manifest=None)
+        # what was measured last stays the first job
+        one, tolerance_us, _ = _blocks(chosen, also, reading, remember=False)
+        found.append(one)
+        tolerances_us.append(tolerance_us)
         names.append(more)
-    for path in inputs.block_times:
+    for path in chosen.block_times:
         times, told = read_block_times(path)
         found.append(Given(times, notes=told))
         names.append(str(path))
-    kind = "traces" if len(names) > len(inputs.block_times) else "block_times"
+    kind = "traces" if len(names) > len(chosen.block_times) else "block_times"
     origin = Origin(kind, tuple(names))
     try:
         with counting_up(
             what="resamples",
-            verbosity=place.out.verbosity,
+            verbosity=reading.out.verbosity,
             doing="fitting",
         ) as told_of:
             fit = fit_times(*found, options=options, source=origin, on_resample=told_of)
     except FitError:
-        notes(_left_before(place), place.out)
+        notes(_left_before(reading), reading.out)
         raise
-    return Fitted(fit, targets, sources, unwritable)
+    return Outcome(fit, targets, sources, tuple(dict.fromkeys(tolerances_us)), unwritable)
 
 
-def _blocks(inputs: Inputs, sources: Sources, place: Place) -> "tuple[Found, Note | None]":
-    """Read traces and time their compute blocks."""
+def _blocks(
+    chosen: Selection, sources: Sources, reading: Reading, *, remember: bool = True
+) -> "tuple[Found, float, Note | None]":
+    """Read traces and time their compute blocks.
+
+    Returns
+    -------
+    Found, float, Note or None
+        The blocks, the tolerance of ends they were measured with, and why nothing can be
+        kept in the workspace, if so.
+    """
     from synctax.attribution.blocks import block_times
     from synctax.attribution.options import Options as AttributionOptions
     from synctax.cli.progress import RoundsOfFiles
     from synctax.cli.reading import measure_again
 
     tax, unwritable = measure_again(
-        sources, place.space, place.out, place.workers, group=inputs.group, op=inputs.op
+        sources,
+        reading.space,
+        reading.out,
+        reading.workers,
+        group=chosen.group,
+        op=chosen.op,
+        remember=remember,
     )
-    with RoundsOfFiles(verbosity=place.out.verbosity) as rounds:
+    with RoundsOfFiles(verbosity=reading.out.verbosity) as rounds:
         found = block_times(
             tax,
-            options=AttributionOptions(tolerance_us=inputs.tolerance_us),
-            workers=place.workers,
-            cache=place.space,
+            options=AttributionOptions(tolerance_us=chosen.tolerance_us),
+            workers=reading.workers,
+            cache=reading.space,
             on_progress=rounds.on_progress,
             on_round=rounds.on_round,
         )
-    return found, unwritable
+    return found, tax.end_tolerance_us, unwritable
 
 
-def _left_before(place: Place) -> Iterator[str]:
+def _left_before(reading: Reading) -> Iterator[str]:
     """Say that a tax of before stays where `bandwidth` finds it."""
-    if place.space is not None and place.space.tax_file.is_file():
+    if reading.space is not None and reading.space.tax_file.is_file():
         yield (
-            f"{place.space.tax_file} still holds the tax that was fitted before; bandwidth "
-            "would use it, and says whose it is"
+            f"{reading.space.tax_file} still holds the tax that was fitted before; "
+            "bandwidth would use it, and says whose it is"
         )
 
 
 def keep(
-    fitted: Fitted, space: "Workspace | None", tax_file: Path | None
+    fitted: Outcome, space: "Workspace | None", tax_file: Path | None
 ) -> "list[Note | str]":
     """Keep the tax model, and write it where it was asked for."""
     from synctax.evt.tax_file import to_json
@@ -233,32 +262,40 @@ def keep(
     return said
 
 
+def told(note: "NoteLike") -> "NoteLike | str":
+    """Leave out the count where it says nothing and the rest is a sentence."""
+    return note.detail if note.reason.startswith(SENTENCES) else note
+
+
 def parameters(
-    inputs: Inputs, normalised: Maxima | None, options: "Options", fitted: Fitted
+    chosen: Selection, normalised: Maxima | None, options: "Options", fitted: Outcome
 ) -> dict[str, Any]:
-    """Tell what was asked, defaults included."""
-    sources = fitted.sources or inputs.sources
-    steps = sources.steps
+    """Tell what was asked, by the names of options, and what stood in for the rest."""
+    sources = fitted.sources or chosen.sources
+    steps, tolerances_us = sources.steps, fitted.end_tolerances_us
     return {
         "traces": sources.traces,
         "manifest": sources.manifest,
-        "also": inputs.also,
-        "block_times": inputs.block_times,
+        "also": chosen.also,
+        "block_times": chosen.block_times,
         "maxima": None if normalised is None else normalised.path,
         "fit_n": None if normalised is None else normalised.fit_n,
         "a_us": None if normalised is None else normalised.a_us,
         "r": None if normalised is None else normalised.r,
-        "group": inputs.group,
-        "op": inputs.op,
+        "group": chosen.group,
+        "op": chosen.op,
         "steps": None if steps is None else [steps.start, steps.stop],
         "ranks": None if sources.ranks is None else sorted(sources.ranks),
-        "fit_ranks": options.fit_ranks,
-        "n": options.n,
+        "fit_ranks": fitted.fit.m if normalised is None else None,
+        "n": fitted.fit.n.astype(int).tolist(),
         "level": options.level,
         "resamples": options.resamples,
         "seed": options.seed,
-        "tolerance_us": inputs.tolerance_us,
-        "end_tolerance_us": sources.end_tolerance_us,
+        "tolerance_us": chosen.tolerance_us,
+        # of jobs that were measured with several, all of them
+        "end_tolerance_us": tolerances_us[0]
+        if len(tolerances_us) == 1
+        else list(tolerances_us) or None,
     }
 
 
@@ -272,13 +309,12 @@ def shown_as(
     """Make the table that was asked for, and what people read of it."""
     from synctax import schema
     from synctax.evt.envelope import envelope
-    from synctax.evt.rows import POINTS
     from synctax.report import evt_view
 
     left_out = fit.notes
     if points is not None:
         result = Result(
-            POINTS[points],
+            schema.FIT_EVT_POINTS[points],
             fit.points(points),
             {**asked, "points": points},
             left_out,
@@ -294,7 +330,7 @@ def shown_as(
         "--per-instance": (schema.FIT_EVT_INSTANCES, fit.per_instance),
     }
     declared, frame = tables[table]
-    result = Result(declared, frame(), asked, left_out, envelope(fit))
+    result = Result(declared, frame(), asked, left_out, envelope(fit, declared))
     if not table:
         return result, lambda shown: evt_view.parts(fit, shown, every=out.verbosity > 0)
     return result, lambda shown: evt_view.table(fit, shown)

@@ -73,25 +73,24 @@ class RankSet(click.ParamType):  # type: ignore[type-arg]  # generic since click
 
 
 class GroupSizes(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
-    """Numbers of ranks: `512`, `8,72,512`, or by doubling from one to another, `8-4096`."""
+    """Numbers of ranks: `512`, `8,72,512`, or by doubling from one to another, `8:4096`.
+
+    Both ends of a range belong to it, whether or not doubling meets the second.
+    """
 
     name = "sizes"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, ...]:
-        """Parse the text; ascending, each number once, both ends of a range included."""
+        """Parse the text; ascending, each number once."""
         if isinstance(value, tuple):
             return value
         sizes: set[int] = set()
         for part in str(value).split(","):
-            first, dash, last = (text.strip() for text in part.partition("-"))
-            if not _is_number(first) or (dash and not _is_number(last)):
-                self.fail(f"{value!r} is no list of sizes like 8,72 or 8-4096", param, ctx)
-            _check_number(self, (first, last), param, ctx)
-            low, high = int(first), int(last) if dash else int(first)
-            if low < LEAST_GROUP:
-                self.fail(f"a group of {low} waits for nobody; the least is 2", param, ctx)
+            first, colon, last = (text.strip() for text in part.partition(":"))
+            low = self._size(first, param, ctx)
+            high = self._size(last, param, ctx) if colon else low
             if high < low:
                 self.fail(f"{part.strip()!r} runs backwards", param, ctx)
             sizes.add(high)
@@ -99,6 +98,29 @@ class GroupSizes(click.ParamType):  # type: ignore[type-arg]  # generic since cl
                 sizes.add(low)
                 low *= 2
         return tuple(sorted(sizes))
+
+    def _size(
+        self, text: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        if not _is_number(text):
+            self.fail(
+                f"{text!r} is no number of ranks; give 512, 8,72 or 8:4096", param, ctx
+            )
+        if text.startswith("0"):
+            # 4,096 would be 4 and 96
+            self.fail(
+                f"{text!r} begins with 0: sizes are 4096, not 4,096",
+                param,
+                ctx,
+            )
+        _check_number(self, (text,), param, ctx)
+        if int(text) < LEAST_GROUP:
+            self.fail(
+                f"a group of {text} waits for nobody; the least is {LEAST_GROUP}",
+                param,
+                ctx,
+            )
+        return int(text)
 
 
 class StepRange(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from synctax.report.streams import say
-from synctax.report.tables import rate_gb_per_s, size_bytes
+from synctax.texts import rate_gb_per_s, size_bytes
 
 PLAIN_INTERVAL_S = 10.0
 """Time between lines where stderr is no terminal."""

@@ -60,8 +60,21 @@ def measure_again(
     *,
     group: str | None = None,
     op: str | None = None,
+    remember: bool = True,
 ) -> "tuple[Tax, Note | None]":
     """Read and measure for a later stage; traces that were named are then the last ones.
+
+    Parameters
+    ----------
+    sources : Sources
+    space : Workspace or None
+        Where columns are kept.
+    out : Output
+    workers : int or None
+    group, op : str, optional
+        As for `tax.measure`.
+    remember : bool
+        Whether traces that were named become what was measured last.
 
     Returns
     -------
@@ -89,7 +102,7 @@ def measure_again(
         steps=sources.steps,
         end_tolerance_us=sources.end_tolerance_us,
     )
-    if space and not unwritable and not sources.recalled:
+    if space and not unwritable and remember and not sources.recalled:
         unwritable = _remember(space, sources, job, tax)
     return tax, unwritable
 

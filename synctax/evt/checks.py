@@ -2,7 +2,7 @@
 
 import math
 
-from synctax.evt.doubts import Check, doubt, fired
+from synctax.evt.doubts import Check, doubt, in_order
 from synctax.evt.doubts_of_variation import common, light_tail, ranks, skew, straggler
 from synctax.evt.gev import MIN_REGULAR_SHAPE
 from synctax.evt.predict import Predictors
@@ -10,8 +10,7 @@ from synctax.evt.resample import Memory
 from synctax.evt.scenarios import SlowRanks
 from synctax.evt.standard import Standard
 from synctax.evt.tax import METHODS, Method
-
-__all__ = ["Check", "check", "fired", "reach", "shape"]
+from synctax.texts import decimals, number, percent, time_us
 
 MAX_REACH = 8
 """A prediction reaches this many times beyond the ranks of the fit."""
@@ -31,6 +30,9 @@ MAX_AUTOCORRELATION = 0.1
 MAX_ROUNDING = 0.1
 """Step of the times, as a share of the scale of the maxima, that jitter can make up for."""
 
+MAX_SHAPE_P = 0.05
+"""ξ is told from 0 below this p: where its interval of 95 % leaves out 0."""
+
 FATAL_ROUNDING = 0.5
 """Step beyond which tests of the fit mean nothing."""
 
@@ -43,7 +45,7 @@ def check(
     past: Memory,
     *,
     n: float,
-    shape_interval: tuple[float, float] | None = None,
+    shape_p: float | None = None,
     slow: SlowRanks | None = None,
 ) -> tuple[Check, ...]:
     """Ask everything that can make a prediction wrong.
@@ -58,22 +60,22 @@ def check(
         Of the block times.
     n : float
         Most ranks that are predicted for.
-    shape_interval : tuple of float, optional
-        Interval of ξ of the GEV fit.
+    shape_p : float, optional
+        Of the likelihood-ratio test of ξ = 0.
     slow : SlowRanks, optional
         Predictions for persistently slow ranks, to be named if there are any.
 
     Returns
     -------
     tuple of Check
-        All of them, fired or not; those of variation need two ranks and are left out of
-        maxima of single ones.
+        All of them, fired or not, what matters most first; those of variation need two
+        ranks and are left out of maxima of single ones.
     """
     found: list[Check] = []
     if standard.times.m > 1:
         found += [common(standard), ranks(standard, slow=slow), straggler(standard)]
-    if fitted.gev is not None and shape_interval is not None:
-        found.append(shape(fitted.gev.shape, *shape_interval))
+    if fitted.gev is not None and shape_p is not None:
+        found.append(shape(fitted.gev.shape, shape_p))
     found += [reach(n, fitted.m), effective(past), autocorrelation(past)]
     if fitted.deviations is not None:
         found += [few_ranks(fitted.m), deviations_reach(n, fitted.deviations.n)]
@@ -83,27 +85,27 @@ def check(
     if fitted.gumbel is not None:
         scale_us = fitted.b_us * fitted.gumbel.scale
         found.append(rounding(standard.times.resolution_us, scale_us))
-    return tuple(found)
+    return in_order(found)
 
 
-def shape(xi: float, lo: float, hi: float) -> Check:
+def shape(xi: float, p: float) -> Check:
     """Ask whether the tail is that of a Gumbel.
 
     Parameters
     ----------
-    xi, lo, hi : float
-        Shape of the GEV fit, and its interval; NaN where there is none, as for ξ <= -0.5:
-        so light a tail is told from a Gumbel's without one.
+    xi : float
+        Shape of the GEV fit.
+    p : float
+        Of the likelihood-ratio test of ξ = 0, whatever level intervals are asked at. So
+        light a tail as ξ <= -0.5 is told from a Gumbel's without it.
     """
-    heavy, light = lo > 0, hi < 0 or xi <= MIN_REGULAR_SHAPE
-    errs, tail = ("little", "heavier") if heavy else ("much", "lighter")
-    known = f", from {lo:.2f} to {hi:.2f}" if lo <= hi else ""
+    errs, tail = ("little", "heavier") if xi > 0 else ("much", "lighter")
     return doubt(
         "shape",
-        (xi, 0.0, math.nan),
-        heavy or light,
-        f"the tail is {tail} than a Gumbel's (ξ = {xi:.2f}{known}): gumbel and lmoments "
-        f"predict too {errs} for many ranks; use gev",
+        (xi, 0.0, p),
+        p < MAX_SHAPE_P or xi <= MIN_REGULAR_SHAPE,
+        f"the tail is {tail} than a Gumbel's (ξ = {decimals(xi)}): Gumbel and L-moments "
+        f"predict too {errs} for many ranks",
         _SHAPELESS,
     )
 
@@ -122,8 +124,8 @@ def reach(n: float, m: int) -> Check:
         "reach",
         (n / m, MAX_REACH, math.nan),
         n > MAX_REACH * m,
-        f"{n:.0f} ranks are {n / m:.0f} times those of the fit: beyond "
-        f"{MAX_REACH * m} the law, and not the data, decides; compare the predictors",
+        f"{number(n)} ranks are {number(round(n / m))} times the {m} of the fit: beyond "
+        f"{number(MAX_REACH * m)} the law decides, not the data; compare the predictors",
         METHODS,
     )
 
@@ -139,8 +141,8 @@ def effective(past: Memory) -> Check:
         "effective_sample",
         (past.effective, MIN_EFFECTIVE, math.nan),
         past.effective < MIN_EFFECTIVE,
-        f"the instances tell as much as {past.effective:.0f} independent ones: intervals "
-        f"of fewer than {MIN_EFFECTIVE} are too narrow; profile more steps",
+        f"the instances tell as much as {past.effective:.0f} independent ones: with fewer "
+        f"than {MIN_EFFECTIVE}, intervals are too narrow; profile more steps",
         METHODS,
     )
 
@@ -158,9 +160,9 @@ def autocorrelation(past: Memory) -> Check:
         "autocorrelation",
         (first, bound, math.nan),
         first > bound,
-        f"instances resemble the ones before (autocorrelation {first:.2f}): tests of the "
-        "fit reject too often, and standard errors of single fits are too small; trust "
-        "the resampled intervals",
+        f"instances resemble those before (autocorrelation {decimals(first)}): tests "
+        "reject too often, and standard errors are too small; the intervals of predictions "
+        "hold",
     )
 
 
@@ -176,9 +178,8 @@ def few_ranks(m: int) -> Check:
         "few_ranks",
         (float(m), MIN_DEVIATION_RANKS, math.nan),
         m < MIN_DEVIATION_RANKS,
-        f"in groups of {m} each deviation mirrors the others: for skewed times the "
-        "deviations predict too little; fit groups of "
-        f"{MIN_DEVIATION_RANKS} or more",
+        f"in groups of {m} deviations mirror each other: for skewed times they predict "
+        f"too little; fit groups of {MIN_DEVIATION_RANKS} or more",
         ("deviations",),
     )
 
@@ -198,9 +199,8 @@ def deviations_reach(n: float, values: int) -> Check:
         "deviations_reach",
         (n, limit, math.nan),
         n > limit,
-        f"{values} block times tell the slowest of {limit:.0f} ranks, not of {n:.0f}: "
-        "beyond, the deviations can be far off either way, mostly too low; profile more "
-        "steps",
+        f"{number(values)} block times tell the slowest of {number(int(limit))} ranks, "
+        f"not of {number(n)}: deviations are then mostly too low; profile more steps",
         ("deviations",),
     )
 
@@ -221,11 +221,12 @@ def rounding(resolution_us: float, scale_us: float) -> Check:
         "rounding",
         (effect, MAX_ROUNDING, math.nan),
         effect > MAX_ROUNDING,
-        f"times come in steps of {resolution_us:g} µs, {effect:.0%} of the scale of the "
+        f"times come in steps of {time_us(resolution_us)}, {percent(effect)} of the scale "
+        "of the maxima: "
         + (
-            "maxima: neither fit nor tests mean much; take traces with finer times"
+            "neither fit nor tests mean much; take traces with finer times"
             if fatal
-            else "maxima: tests of the fit reject too often; predictions hold"
+            else "tests reject too often; predictions hold"
         ),
         METHODS if fatal else (),
     )

@@ -10,6 +10,7 @@ from synctax.evt.variation import (
     rank_effects,
     stragglers,
 )
+from synctax.texts import number, percent, time_us
 
 SIGNIFICANT_P = 0.01
 """Effects are named only where chance gives them this rarely; the effect counts first."""
@@ -45,9 +46,8 @@ def common(standard: Standard) -> Check:
         "common_variation",
         (found.share, MAX_COMMON_SHARE, found.p),
         found.share > MAX_COMMON_SHARE and found.p < SIGNIFICANT_P,
-        f"{found.share:.0%} of the variance is shared by all ranks of an instance: nobody "
-        "waits for it but maxima hold it, so gumbel, gev and lmoments predict too much; "
-        "use deviations",
+        f"{percent(found.share)} of the variance is common to all ranks: nobody waits for "
+        "it, but maxima hold it, so Gumbel, GEV and L-moments predict too much",
         _ON_MAXIMA,
     )
 
@@ -65,14 +65,15 @@ def ranks(standard: Standard, *, slow: SlowRanks | None = None) -> Check:
     found = rank_effects(standard)
     at = found.slowest
     message = (
-        f"rank {found.rank[at]} takes {found.effect_us[at]:.3g} µs longer than the mean of "
-        "its group, again and again: no data tell how many such ranks a larger group has"
+        f"rank {found.rank[at]} takes {time_us(found.effect_us[at])} longer than its group "
+        "on average"
     )
     if slow is not None:
         message += (
-            f"; with one of {slow.n[-1]:.0f} the wait is {slow.one_us[-1]:.3g} µs, with "
-            f"the same share of them {slow.share_us[-1]:.3g} µs"
+            f": with one such rank {number(slow.n[-1])} wait {time_us(slow.one_us[-1])}, "
+            f"with as large a share of them as here {time_us(slow.share_us[-1])}"
         )
+    message += "; look at that rank"
     return doubt(
         "rank_effect",
         (found.share, MAX_RANK_SHARE, found.p),
@@ -95,9 +96,9 @@ def straggler(standard: Standard) -> Check:
         "straggler",
         (found.association, MAX_ASSOCIATION, found.p),
         found.association > MAX_ASSOCIATION and found.p < SIGNIFICANT_P,
-        f"rank {found.rank} is slowest in {found.share:.0%} of its instances "
-        f"({found.expected_share:.0%} by chance): ranks are not alike, and the wait of "
-        "more ranks depends on how many are like it; look at that rank",
+        f"rank {found.rank} is slowest in {percent(found.share)} of its instances "
+        f"({percent(found.expected_share)} by chance): the wait of more ranks depends on "
+        "how many are like it; look at that rank",
         METHODS,
     )
 
@@ -118,9 +119,9 @@ def skew(standard: Standard, *, m: int | None = None) -> Check:
         "skew",
         (found.lost_skewness, MAX_LOST_SKEWNESS, found.skewness_p),
         abs(found.lost_skewness) > MAX_LOST_SKEWNESS and found.skewness_p < SIGNIFICANT_P,
-        "times of single ranks are skewed, and less so after the mean of "
-        f"{m or standard.times.m} is taken off: the deviations predict too {errs}; fit "
-        "larger groups, or use gev",
+        "times of ranks are skewed, and less so after the mean of "
+        f"{m or standard.times.m} is taken off: deviations predict too {errs}; fit larger "
+        "groups",
         ("deviations",),
     )
 
@@ -139,7 +140,7 @@ def light_tail(standard: Standard) -> Check:
         (found.kurtosis_beyond_normal, -MAX_MISSING_KURTOSIS, found.kurtosis_p),
         found.kurtosis_beyond_normal < -MAX_MISSING_KURTOSIS
         and found.kurtosis_p < SIGNIFICANT_P,
-        "times of single ranks end sooner than a normal law's, their deviations from a "
-        "mean less so: the deviations predict too much; use gev",
+        "times of ranks end sooner than a normal law's, their deviations less so: "
+        "deviations predict too much; fit larger groups",
         ("deviations",),
     )

@@ -4,25 +4,39 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from synctax.evt.tau import doubling_us
-from synctax.evt.to_tax import covered, fits
+from synctax.evt.to_tax import covered, fits, records
 from synctax.evt.verdict import headline, trusted
+from synctax.schema import (
+    FIT_EVT,
+    FIT_EVT_CHECKS,
+    FIT_EVT_HOLDOUT,
+    FIT_EVT_SEGMENTS,
+    Table,
+)
 
 if TYPE_CHECKING:
     from synctax.evt.results import EvtFit
 
 
-def envelope(fit: "EvtFit") -> dict[str, Any]:
+def envelope(fit: "EvtFit", shown: Table = FIT_EVT) -> dict[str, Any]:
     """Give everything that a program may want to know of a fit.
 
     Parameters
     ----------
     fit : EvtFit
+    shown : Table, optional
+        What the rows beside it are of; they are not repeated.
 
     Returns
     -------
     dict
         What JSON can hold; not-a-number stands for what is not known.
     """
+    tables = {
+        "segments": (FIT_EVT_SEGMENTS, fit.per_segment),
+        "holdout": (FIT_EVT_HOLDOUT, fit.holdout),
+        "checks": (FIT_EVT_CHECKS, fit.checks),
+    }
     model = fit.tax_model()
     coverage = fit.inputs.coverage
     return {
@@ -47,15 +61,17 @@ def envelope(fit: "EvtFit") -> dict[str, Any]:
         "refused": dict(model.reasons),
         "lr": fit.quality.lr,
         "gof": dict(fit.quality.gof),
-        "profile": list(fit.quality.profile),
+        "profile": [_profile(row) for row in fit.quality.profile],
         "resampling": {
             "resamples": fit.options.resamples,
             "block_length": fit.resampled.memory.block_length,
             "effective": fit.resampled.memory.effective,
         },
-        "segments": _rows(fit.per_segment()),
-        "holdout": _rows(fit.holdout()),
-        "checks": _rows(fit.checks()),
+        **{
+            name: list(records(frame()))
+            for name, (table, frame) in tables.items()
+            if table != shown
+        },
     }
 
 
@@ -67,6 +83,11 @@ def _note(note: Any) -> dict[str, Any]:
     return {"reason": note.reason, "count": note.count, "detail": note.detail}
 
 
-def _rows(frame: Any) -> list[Mapping[str, Any]]:
-    records = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return [{str(name): value for name, value in row.items()} for row in records]
+def _profile(row: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Name bounds apart from those of the rows, which hold b for uncertain too."""
+    bounds = {
+        name.replace("_lo_us", "_profile_lo_us").replace("_hi_us", "_profile_hi_us"): value
+        for name, value in row.items()
+        if name != "n"
+    }
+    return {"n": int(row["n"] or 0), **bounds}

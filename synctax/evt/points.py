@@ -8,8 +8,9 @@ import numpy as np
 from synctax.arrays import F64, I64
 from synctax.evt.gev import GevFit
 from synctax.evt.gumbel import GumbelFit
-from synctax.evt.profile import LEVEL, profile_level
+from synctax.evt.profile import profile_level
 from synctax.evt.sample import checked
+from synctax.evt.tax import DEFAULT_LEVEL
 
 GRID_POINTS = 201
 MAX_BINS = 100
@@ -196,7 +197,7 @@ def densities(
 
 
 def quantile_points(
-    z: F64, fit: GumbelFit | GevFit, *, level: float = LEVEL
+    z: F64, fit: GumbelFit | GevFit, *, level: float = DEFAULT_LEVEL
 ) -> QuantilePoints:
     """Set the quantiles of a sample against those of its fit.
 
@@ -236,7 +237,7 @@ def return_levels(
     fit: GumbelFit | GevFit,
     *,
     periods: Sequence[float] = PERIODS,
-    level: float = LEVEL,
+    level: float = DEFAULT_LEVEL,
 ) -> ReturnLevels:
     """Compute what one block maximum in so many exceeds, with intervals.
 

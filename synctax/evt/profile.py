@@ -15,8 +15,8 @@ from synctax.evt.likelihood import MIN_SHAPE, gev_objective
 from synctax.evt.moments import standardise
 from synctax.evt.optimum import Objective, Point, climb
 from synctax.evt.sample import Standard, checked
+from synctax.evt.tax import DEFAULT_LEVEL
 
-LEVEL = 0.95
 MAX_SHAPE = 20.0
 MAX_MEAN_SCALES = 1e5
 """An upper bound beyond this many scales above the location is called infinite."""
@@ -30,7 +30,9 @@ _AT_LIMIT = 1e-6
 _FAR_ERRORS = 4.0  # no interval is so lopsided
 
 
-def profile_shape(z: F64, fit: GevFit, *, level: float = LEVEL) -> tuple[float, float]:
+def profile_shape(
+    z: F64, fit: GevFit, *, level: float = DEFAULT_LEVEL
+) -> tuple[float, float]:
     """Bound the shape of a GEV distribution by its profile likelihood.
 
     Parameters
@@ -68,7 +70,7 @@ def profile_shape(z: F64, fit: GevFit, *, level: float = LEVEL) -> tuple[float, 
 
 
 def profile_mean(
-    z: F64, fit: GumbelFit | GevFit, k: float, *, level: float = LEVEL
+    z: F64, fit: GumbelFit | GevFit, k: float, *, level: float = DEFAULT_LEVEL
 ) -> tuple[float, float]:
     """Bound the expected maximum over k groups by its profile likelihood.
 
@@ -106,7 +108,7 @@ def profile_mean(
 
 
 def profile_level(
-    z: F64, fit: GumbelFit | GevFit, period: float, *, level: float = LEVEL
+    z: F64, fit: GumbelFit | GevFit, period: float, *, level: float = DEFAULT_LEVEL
 ) -> tuple[float, float]:
     """Bound what one block maximum in `period` exceeds by its profile likelihood.
 

@@ -14,9 +14,10 @@ from synctax.evt.goodness import (
     shape_test,
 )
 from synctax.evt.gumbel import GumbelFit, fit_gumbel
+from synctax.evt.options import Options
 from synctax.evt.predict import Predictors
 from synctax.evt.profile import profile_mean, profile_shape
-from synctax.evt.results import Options, Quality
+from synctax.evt.results import Quality
 from synctax.evt.sample import MIN_DISTINCT_VALUES
 from synctax.evt.streams import stream
 from synctax.notes import Note

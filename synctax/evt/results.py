@@ -11,6 +11,7 @@ from synctax.evt.doubts import Check
 from synctax.evt.holdout import HoldOut
 from synctax.evt.inputs import Inputs
 from synctax.evt.measured import mean_known, measured_us
+from synctax.evt.options import Options
 from synctax.evt.predict import Predictors
 from synctax.evt.segments import Segment
 from synctax.evt.tax import Method
@@ -21,6 +22,7 @@ from synctax.schema import (
     FIT_EVT_CHECKS,
     FIT_EVT_HOLDOUT,
     FIT_EVT_INSTANCES,
+    FIT_EVT_POINTS,
     FIT_EVT_SEGMENTS,
 )
 
@@ -28,32 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from synctax.evt.tax import TaxModel
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How to fit.
-
-    Parameters
-    ----------
-    fit_ranks : int, optional
-        Ranks to cut groups to; those of the smallest group if absent.
-    n : tuple of int, optional
-        Ranks to predict for; from the ranks of the fit by doubling to 4,096, with 72, 512
-        and the groups' own size, if absent.
-    level : float
-        Of intervals.
-    resamples : int
-        Draws of instances for the intervals of predictions.
-    seed : int
-        Of cuts and draws.
-    """
-
-    fit_ranks: int | None = None
-    n: tuple[int, ...] | None = None
-    level: float = 0.95
-    resamples: int = 400
-    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +83,7 @@ class EvtFit:
     segments : tuple of Segment
         Prediction beside measurement; empty of maxima.
     held_out : tuple of HoldOut
-    found : tuple of Check
+    checked : tuple of Check
         What the checks of the fit found.
     notes : tuple of Note
         What was left out or inferred, from reading on.
@@ -124,7 +100,7 @@ class EvtFit:
     n: F64
     segments: tuple[Segment, ...] = ()
     held_out: tuple[HoldOut, ...] = ()
-    found: tuple[Check, ...] = ()
+    checked: tuple[Check, ...] = ()
     notes: tuple[Note, ...] = field(default=())
 
     @property
@@ -156,7 +132,7 @@ class EvtFit:
             "tau_deviations_lo_us": deviations[1],
             "tau_deviations_hi_us": deviations[2],
             "tax_mean_us": np.array([self._tax_mean_us(int(n)) for n in self.n]),
-            "reach": self.n / self.inputs.largest,
+            "reach": self.n / self.m,
         }
         return FIT_EVT.to_frame(columns)
 
@@ -227,11 +203,13 @@ class EvtFit:
                 "check": one.name,
                 "effect": one.effect,
                 "threshold": one.threshold,
+                "unit": one.question.unit,
+                "direction": one.question.direction,
                 "p": one.p,
                 "fired": one.fired,
                 "message": one.message,
             }
-            for one in self.found
+            for one in self.checked
         ]
         return FIT_EVT_CHECKS.to_frame(_columns(FIT_EVT_CHECKS.names, rows))
 
@@ -257,11 +235,11 @@ class EvtFit:
         Returns
         -------
         DataFrame
-            Of the table `rows.POINTS[kind]`.
+            Of the table `schema.FIT_EVT_POINTS[kind]`.
         """
-        from synctax.evt.rows import POINTS, point_columns
+        from synctax.evt.rows import point_columns
 
-        return POINTS[kind].to_frame(point_columns(self, kind))
+        return FIT_EVT_POINTS[kind].to_frame(point_columns(self, kind))
 
     def tax_model(self) -> "TaxModel":
         """Make the tax model: what to keep, hand on and ask.

@@ -19,13 +19,7 @@ from synctax.evt.points import (
     return_levels,
 )
 from synctax.evt.read_csv import rows
-from synctax.schema import (
-    FIT_EVT_INSTANCES,
-    FIT_EVT_LEVELS,
-    FIT_EVT_PDF,
-    FIT_EVT_QQ,
-    Table,
-)
+from synctax.schema import FIT_EVT_INSTANCES
 
 if TYPE_CHECKING:
     from synctax.evt.gev import GevFit
@@ -33,13 +27,6 @@ if TYPE_CHECKING:
     from synctax.evt.results import EvtFit
 
     Law = GumbelFit | GevFit
-
-POINTS: dict[str, Table] = {
-    "pdf": FIT_EVT_PDF,
-    "qq": FIT_EVT_QQ,
-    "return-level": FIT_EVT_LEVELS,
-}
-"""The table of each kind of plot."""
 
 
 def block_rows(fit: "EvtFit") -> list[dict[str, Any]]:
@@ -128,7 +115,7 @@ def point_columns(fit: "EvtFit", kind: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        By column of `POINTS[kind]`.
+        By column of `schema.FIT_EVT_POINTS[kind]`.
     """
     return {"pdf": _pdf, "qq": _qq, "return-level": _levels}[kind](fit)
 

@@ -14,15 +14,13 @@ from synctax.evt.bootstrap import MIN_DISTINCT_VALUES, interval
 from synctax.evt.gumbel import fit_gumbel
 from synctax.evt.measured import mean_known
 from synctax.evt.model import Block, BlockTimes
+from synctax.evt.options import DEFAULT_RESAMPLES
 from synctax.evt.resample import Resampler, draw, memory, resampler
 from synctax.evt.standard import Standard
 from synctax.evt.streams import stream
 
 OVERALL = "all"
 """Name of the segment of everything."""
-
-RESAMPLES = 400
-"""How often instances are drawn anew for an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ def segments(
     seen: Instances,
     *,
     level: float,
-    resamples: int = RESAMPLES,
+    resamples: int = DEFAULT_RESAMPLES,
     seed: int = 0,
 ) -> tuple[Segment, ...]:
     """Compare prediction and measurement, overall and for each kind of block.

@@ -53,8 +53,8 @@ def tax_model(fit: "EvtFit") -> TaxModel:
         coverage=covered(fit.inputs.coverage),
         source=fit.inputs.source,
         reasons={str(method): why for method, why in fit.fitted.refused.items()},
-        warnings=tuple(one.message for one in fit.found if one.fired),
-        concerns=tuple(one.methods for one in fit.found if one.fired),
+        warnings=tuple(one.message for one in fit.checked if one.fired),
+        concerns=tuple(one.methods for one in fit.checked if one.fired),
         blocks_detail=records(fit.per_block()),
         segments=records(fit.per_segment()),
     )

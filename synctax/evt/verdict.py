@@ -4,16 +4,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synctax.evt.tax import METHODS, Method
-from synctax.evt.texts import counted, percent, signed, time_us, times
+from synctax.evt.doubts import fired
+from synctax.evt.fit import LANDMARKS
+from synctax.evt.inputs import share_text
+from synctax.evt.tau import doubling_us
+from synctax.evt.tax import METHODS, SMALL_SHARE_OF_TAX, Method
+from synctax.texts import counted, decimals, number, percent, signed, time_us
 
 if TYPE_CHECKING:
     from synctax.evt.doubts import Check
     from synctax.evt.holdout import HoldOut
     from synctax.evt.results import EvtFit
-
-SMALL_SHARE_OF_TAX = 0.1
-"""A fit that describes less of the tax must not be taken for the job's."""
 
 REASONS_TOLD = 2
 """Reasons against the rest of the collectives that a sentence has room for."""
@@ -21,8 +22,11 @@ REASONS_TOLD = 2
 VAGUE = 10
 """An interval whose ends differ by this factor decides nothing."""
 
-_OF_DEVIATIONS = ("skew", "light_tail", "few_ranks")
-"""Checks that doubt the law of deviations."""
+UNBOUNDED = 1_000
+"""An upper end this many times the prediction is none."""
+
+MISSED = 0.25
+"""An error on held-out ranks beyond this is large, if its interval leaves out 0."""
 
 NAMES: dict[Method, str] = {
     "gumbel": "Gumbel",
@@ -55,14 +59,16 @@ def headline(fit: "EvtFit") -> str:
     of = f" of {inputs.group}" if inputs.group else ""
     what = (
         f"{counted(int(standard.instances.sum()), 'instance')} of "
-        f"{counted(standard.a_us.size, 'compute block')}{of} over {ranks} ranks"
+        f"{counted(standard.a_us.size, 'compute block')}"
     )
+    over = f"over {ranks} ranks"
     if inputs.coverage is None:
-        return what
+        return f"{what}{of} {over}"
     covered = inputs.coverage
     return (
-        f"{percent(covered.tax_share)} of the tax{of} is explained by GPU-only blocks with "
-        f"a GEMM ({covered.entered:,} of {covered.collectives:,} collectives): {what}"
+        f"{share_text(covered.tax_share)} of the tax{of} is explained by GPU-only blocks "
+        f"with a GEMM ({covered.entered:,} of {covered.collectives:,} collectives): "
+        f"{what} {over}"
     )
 
 
@@ -76,11 +82,11 @@ def sentences(fit: "EvtFit") -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Two to four, without a full stop.
+        A thought each, without a full stop: of little of the tax, that; how the wait
+        grows; the tail; what is odd, if something is; whom to trust.
     """
-    said = [_growth(fit), _case(fit), _trust(fit)]
-    small = _small_share(fit)
-    return (small, *said) if small else tuple(said)
+    case = (_small_share(fit), _growth(fit), _tail(fit), _odd(fit))
+    return (*(one for one in case if one), *_trust(fit))
 
 
 def trusted(fit: "EvtFit") -> Method:
@@ -98,11 +104,11 @@ def trusted(fit: "EvtFit") -> Method:
     str
         One that has a fit.
     """
-    fired = _fired(fit)
+    found = _fired(fit)
     wanted: list[Method] = ["gumbel"]
-    if "shape" in fired:
+    if "shape" in found:
         wanted.insert(0, "gev")
-    if "common_variation" in fired:
+    if "common_variation" in found:
         wanted.insert(0, "deviations")
     return next(method for method in wanted if method in fit.fitted.methods)
 
@@ -118,98 +124,147 @@ def _small_share(fit: "EvtFit") -> str:
     more = len(rest) - REASONS_TOLD
     also = f", and {counted(more, 'more reason')}" if more > 0 else ""
     return (
-        f"the fit describes {percent(covered.tax_share)} of the tax: do not extrapolate it "
-        f"to the job; the rest is left out ({most}{also})"
+        f"do not take this for the job's tax: {percent(covered.tax_share)} of it is "
+        f"described, the rest left out ({most}{also})"
     )
 
 
 def _growth(fit: "EvtFit") -> str:
     tau, lo, hi = fit.predicted("gumbel")
-    picks = _picks(fit)
-    told = [
-        f"{time_us(tau[at])} at {int(fit.n[at]):,}"
-        + (
-            f" ({percent(fit.options.level)}: {time_us(lo[at])} to {time_us(hi[at])})"
-            if np.isfinite(lo[at])
-            else ""
+    level = f"{percent(fit.options.level)}: "
+    told: list[str] = []
+    for at in _picks(fit):
+        ranks = f"{number(fit.n[at])} ranks" if not told else number(fit.n[at])
+        bounds = span_us(tau[at], lo[at], hi[at])
+        told.append(
+            f"{time_us(tau[at])} at {ranks}" + (f" ({level}{bounds})" if bounds else "")
         )
-        for at in picks
-    ]
-    last = fit.n[picks[-1]] / fit.inputs.largest
-    beyond = "" if last <= 1 else f", {times(last)} times the largest group seen"
-    at, doubled = np.searchsorted(fit.resampled.n, [fit.m, 2 * fit.m])
-    predicted_us = fit.resampled.tau_us["gumbel"]
-    each_us = float(predicted_us[doubled] - predicted_us[at])
-    return (
-        f"each doubling of the ranks adds {time_us(each_us)} to the mean wait of a rank "
-        f"(Gumbel law): {', '.join(told)}{beyond}"
-    )
+        level = ""
+    each = time_us(doubling_us(fit.tax_model()))
+    return f"mean wait of a rank: {', '.join(told)}; each doubling adds {each} (Gumbel law)"
+
+
+def span_us(tau_us: float, lo_us: float, hi_us: float) -> str:
+    """Write an interval of a prediction; "" where there is none.
+
+    Parameters
+    ----------
+    tau_us, lo_us, hi_us : float
+
+    Examples
+    --------
+    >>> span_us(325.0, 90.5, 1_170.0), span_us(325.0, 90.5, 1e9)
+    ('90.5 µs to 1.17 ms', '90.5 µs or more')
+    """
+    if not np.isfinite(lo_us):
+        return ""
+    if not hi_us < UNBOUNDED * tau_us:
+        return f"{time_us(lo_us)} or more"
+    return f"{time_us(lo_us)} to {time_us(hi_us)}"
 
 
 def _picks(fit: "EvtFit") -> list[int]:
-    """Which rows a sentence names: 72, 512 and 4,096, else up to three of those asked."""
+    """Which rows a sentence names: landmarks, else up to three of those asked."""
     asked = fit.n.astype(int).tolist()
-    marks = [n for n in (72, 512, 4096) if n in asked]
+    marks = [n for n in LANDMARKS if n in asked]
     if len(marks) < 2 and fit.options.n is not None:
         marks = [asked[0], asked[len(asked) // 2], asked[-1]]
     return sorted({asked.index(n) for n in marks})
 
 
-def _case(fit: "EvtFit") -> str:
-    fired = _fired(fit)
-    told = []
-    if "common_variation" in fired:
-        told.append(
-            f"{percent(fired['common_variation'].effect)} of the variance is common to all "
-            "ranks, which nobody waits for but laws of maxima count"
-        )
+def _tail(fit: "EvtFit") -> str:
     gev = fit.fitted.gev
     if gev is None:
-        told.append(f"the shape of the tail is unknown ({fit.fitted.refused['gev']})")
-    else:
-        bounds = f"ξ = {gev.shape:.2f}"
-        if np.isfinite(fit.quality.shape_lo):
-            bounds += f", from {fit.quality.shape_lo:.2f} to {fit.quality.shape_hi:.2f}"
-        if "shape" not in fired:
-            told.append(f"the tail may be that of a Gumbel ({bounds})")
-        elif gev.shape > 0:
-            told.append(f"the tail is heavy ({bounds}): the Gumbel law is a lower bound")
-        else:
-            told.append(f"the tail is light ({bounds}): the Gumbel law is an upper bound")
-    if "rank_effect" in fired or "straggler" in fired:
-        told.append("some rank is slow again and again, and a law knows no single rank")
-    return "; ".join(told)
+        return f"the shape of the tail is unknown: {fit.fitted.refused['gev']}"
+    bounds = f"ξ = {decimals(gev.shape)}"
+    if np.isfinite(fit.quality.shape_lo):
+        bounds += f", {decimals(fit.quality.shape_lo)} to {decimals(fit.quality.shape_hi)}"
+    if "shape" not in _fired(fit):
+        return f"the tail may be that of a Gumbel law ({bounds})"
+    if gev.shape > 0:
+        return f"the tail is heavy ({bounds}): the Gumbel law is a lower bound"
+    return f"the tail is light ({bounds}): the Gumbel law is an upper bound"
 
 
-def _trust(fit: "EvtFit") -> str:
+def _odd(fit: "EvtFit") -> str:
+    found, told = _fired(fit), []
+    if "common_variation" in found:
+        told.append(
+            f"{percent(found['common_variation'].effect)} of the variance is common to all "
+            "ranks, which laws of maxima take for waiting"
+        )
+    if "rank_effect" in found or "straggler" in found:
+        told.append("a rank is slow again and again, which no law knows")
+    return f"odd: {'; '.join(told)}" if told else ""
+
+
+def _trust(fit: "EvtFit") -> tuple[str, ...]:
+    """Name the predictor for the case; or why none is to be trusted, and the least bad."""
     method = trusted(fit)
     tau, lo, hi = fit.predicted(method)
     at = _picks(fit)[-1]
-    ranks = f"{int(fit.n[at]):,} ranks"
-    said = f"trust {NAMES[method]} in this case: {time_us(tau[at])} at {ranks}"
-    if np.isfinite(lo[at]):
-        said += f" ({time_us(lo[at])} to {time_us(hi[at])})"
-        if hi[at] > VAGUE * lo[at]:
-            said += ", too vague to build on: profile more steps"
-    doubted = [name for name in _OF_DEVIATIONS if name in _fired(fit)]
-    if method == "deviations" and doubted:
-        said += f", itself in doubt ({' and '.join(doubted).replace('_', ' ')})"
-    mine = _missed(fit, method)
-    if mine is None:
-        return said
-    errors = ", ".join(
-        f"{NAMES[other]} {signed(one.error)}"
-        for other in METHODS
-        if (one := _missed(fit, other)) is not None
-    )
-    return f"{said}; fitted on {mine.n_fit} ranks it misses those of {mine.n} by {errors}"
+    bounds = span_us(tau[at], lo[at], hi[at])
+    told = f"{time_us(tau[at])} at {number(fit.n[at])} ranks"
+    told += f" ({bounds})" if bounds else ""
+    held = _held_out(fit, method)
+    against = _against(fit, method)
+    if against:
+        off = "" if held is None else f"; {signed(held.error)} off on held-out ranks"
+        return (
+            f"no predictor is to be trusted here: {'; '.join(against)}; profile more steps",
+            f"least bad: {NAMES[method]}, {told}{off}",
+        )
+    # the numbers of a Gumbel are told before
+    said = [told] if method != "gumbel" else []
+    if held is None:
+        said.append("nothing could be held out to test it")
+    else:
+        missed = f"fitted on {held.n_fit} ranks, it missed the wait of {held.n} by "
+        said.append(f"{missed}{_error_text(held)}{_better(fit, held)}")
+    return (f"trust {NAMES[method]}: {'; '.join(said)}",)
 
 
-def _missed(fit: "EvtFit", method: Method) -> "HoldOut | None":
+def _against(fit: "EvtFit", method: Method) -> list[str]:
+    """Say why even the predictor for the case is not to be trusted."""
+    _, lo, hi = fit.predicted(method)
+    at, said = _picks(fit)[-1], []
+    if any(one.name == "rounding" for one in fired(fit.checked, method)):
+        said.append("times are too coarse")
+    if hi[at] > VAGUE * lo[at]:
+        said.append(f"the interval of {NAMES[method]} is too wide")
+    tried = [one for m in METHODS if (one := _held_out(fit, m)) is not None]
+    if tried and all(map(_missed, tried)):
+        least = min(tried, key=lambda one: abs(one.error))
+        said.append(f"all miss held-out ranks, by {signed(least.error)} or more")
+    return said
+
+
+def _missed(held: "HoldOut") -> bool:
+    """Whether an error on what was held out is large, and no chance."""
+    chance = held.error_lo <= 0 <= held.error_hi
+    return abs(held.error) > MISSED and not chance
+
+
+def _error_text(held: "HoldOut") -> str:
+    if not np.isfinite(held.error_lo):
+        return signed(held.error)
+    return f"{signed(held.error)} ({signed(held.error_lo)} to {signed(held.error_hi)})"
+
+
+def _better(fit: "EvtFit", held: "HoldOut") -> str:
+    """Name the predictor that was best on what was held out, if the trusted one failed."""
+    if not _missed(held):
+        return ""
+    tried = [one for m in METHODS if (one := _held_out(fit, m)) is not None]
+    best = min(tried, key=lambda one: abs(one.error))
+    return f", {NAMES[best.method]} by {signed(best.error)}"
+
+
+def _held_out(fit: "EvtFit", method: Method) -> "HoldOut | None":
     """The error of a predictor on ranks that were held out, over the largest groups."""
     rows = [one for one in fit.held_out if one.kind == "ranks" and one.method == method]
     return max(rows, key=lambda one: (one.n, one.n_fit), default=None)
 
 
 def _fired(fit: "EvtFit") -> "dict[str, Check]":
-    return {one.name: one for one in fit.found if one.fired}
+    return {one.name: one for one in fit.checked if one.fired}

@@ -1,12 +1,13 @@
 """Who made the others wait, for people to read: sentences, then what they rest on."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from synctax.report import tables
-from synctax.report.tables import Field, Sentence, number, percent, time_us
+from synctax.report.tables import Field, Sentence
 from synctax.report.text_plots import can_show_blocks
+from synctax.texts import is_absent, percent, time_us
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,80 +42,80 @@ def parts(found: "Attribution", result: "Result") -> "list[RenderableType]":
 
 def classes(result: "Result") -> "RenderableType":
     """Lay out the classes of culprits, as table 3 of the paper does."""
-    rows = _rows(result)
+    rows = tables.records(result.frame)
     shares = [row["share_of_tax"] for row in rows]
     fields = [
-        _field(rows, "group", "group", str),
-        _field(rows, "culprit_class", "culprit", str),
-        _field(rows, "side", "side", str, rank=4),
-        _field(rows, "collectives", "collectives"),
-        _field(rows, "share_of_collectives", "share", percent, rank=2),
-        _field(rows, "variation_us", "variation", time_us, rank=1),
-        _field(rows, "share_of_variation", "share", percent, rank=1),
-        _field(rows, "tax_us", "tax", time_us),
-        _field(rows, "share_of_tax", "share", percent),
+        tables.column(rows, "group", "group", str),
+        tables.column(rows, "culprit_class", "culprit", str),
+        tables.column(rows, "side", "side", str, rank=4),
+        tables.column(rows, "collectives", "collectives"),
+        tables.column(rows, "share_of_collectives", "share", percent, rank=2),
+        tables.column(rows, "variation_us", "variation", time_us, rank=1),
+        tables.column(rows, "share_of_variation", "share", percent, rank=1),
+        tables.column(rows, "tax_us", "tax", time_us),
+        tables.column(rows, "share_of_tax", "share", percent),
         Field("", [_bar(share) for share in shares], right=False, rank=3),
     ]
     if any(row["group_ranks"] is not None for row in rows):
-        fields.insert(1, _field(rows, "group_ranks", "ranks", str))
+        fields.insert(1, tables.column(rows, "group_ranks", "ranks", str))
     return tables.table(fields)
 
 
 def collectives(result: "Result") -> "list[RenderableType]":
     """Lay out every collective: of its columns those that a person compares."""
-    rows = _rows(result)
+    rows = tables.records(result.frame)
     if not rows:
         return tables.plain(result)
     fields = [
-        _field(rows, "group", "group", str),
-        _field(rows, "group_ranks", "ranks", str, rank=4),
-        _field(rows, "op", "op", str, rank=3),
-        _field(rows, "index", "index"),
-        _field(rows, "step", "step", rank=6),
-        _field(rows, "tax_max_us", "tax", time_us),
-        _field(rows, "straggler_rank", "straggler", _rank),
-        replace(_field(rows, "culprit", "culprit", short), least=NAME_LEAST),
-        _field(rows, "culprit_class", "class", str, rank=2),
-        _field(rows, "culprit_why", "why", str, rank=5),
-        _field(rows, "culprit_share", "share", percent, rank=1),
-        _field(rows, "path_side", "path", str, rank=3),
-        _field(rows, "carried_us", "carried", time_us, rank=4),
-        _field(rows, "propagated_us", "passed on", time_us, rank=4),
-        _field(rows, "origin_rank", "origin", _rank, rank=2),
-        _field(rows, "residual_us", "residual", time_us, rank=5),
-        _field(rows, "status", "status", str, rank=1),
+        tables.column(rows, "group", "group", str),
+        tables.column(rows, "group_ranks", "ranks", str, rank=4),
+        tables.column(rows, "op", "op", str, rank=3),
+        tables.column(rows, "index", "index"),
+        tables.column(rows, "step", "step", rank=6),
+        tables.column(rows, "tax_max_us", "tax", time_us),
+        tables.column(rows, "straggler_rank", "straggler", _rank),
+        replace(tables.column(rows, "culprit", "culprit", short), least=NAME_LEAST),
+        tables.column(rows, "culprit_class", "class", str, rank=2),
+        tables.column(rows, "culprit_why", "why", str, rank=5),
+        tables.column(rows, "culprit_share", "share", percent, rank=1),
+        tables.column(rows, "path_side", "path", str, rank=3),
+        tables.column(rows, "carried_us", "carried", time_us, rank=4),
+        tables.column(rows, "propagated_us", "passed on", time_us, rank=4),
+        tables.column(rows, "origin_rank", "origin", _rank, rank=2),
+        tables.column(rows, "residual_us", "residual", time_us, rank=5),
+        tables.column(rows, "status", "status", str, rank=1),
     ]
     for name, rank in (("window", 6), ("reason", 7)):
-        if any(not tables.is_absent(row[name]) for row in rows):
-            fields.append(_field(rows, name, name, str, rank=rank))
+        if any(not is_absent(row[name]) for row in rows):
+            fields.append(tables.column(rows, name, name, str, rank=rank))
     return [tables.table(fields)]
 
 
 def ranks(result: "Result") -> "list[RenderableType]":
     """Lay out every rank: what it was blamed for, and with what."""
-    rows = _rows(result)
+    rows = tables.records(result.frame)
     return [_ranks(rows)] if rows else tables.plain(result)
 
 
 def _ranks(rows: Sequence[dict[str, Any]]) -> "RenderableType":
     fields = [
-        _field(rows, "group", "group", str),
-        _field(rows, "rank", "rank"),
-        _field(rows, "host", "host", str, rank=5),
-        _field(rows, "gpu", "GPU", str, rank=6),
-        _field(rows, "collectives", "last in"),
-        _field(rows, "tax_us", "tax", time_us),
-        _field(rows, "share_of_tax", "share", percent),
-        _field(rows, "gpu_us", "by GPU", time_us, rank=3),
-        _field(rows, "cpu_us", "by CPU", time_us, rank=3),
-        _field(rows, "comm_us", "by comm", time_us, rank=3),
-        _field(rows, "carried_us", "carried", time_us, rank=4),
-        _field(rows, "origin_tax_us", "origin of", time_us, rank=1),
-        replace(_field(rows, "culprit", "most by", short), least=NAME_LEAST),
-        _field(rows, "culprit_us", "of it", time_us, rank=2),
+        tables.column(rows, "group", "group", str),
+        tables.column(rows, "rank", "rank"),
+        tables.column(rows, "host", "host", str, rank=5),
+        tables.column(rows, "gpu", "GPU", str, rank=6),
+        tables.column(rows, "collectives", "last in"),
+        tables.column(rows, "tax_us", "tax", time_us),
+        tables.column(rows, "share_of_tax", "share", percent),
+        tables.column(rows, "gpu_us", "by GPU", time_us, rank=3),
+        tables.column(rows, "cpu_us", "by CPU", time_us, rank=3),
+        tables.column(rows, "comm_us", "by comm", time_us, rank=3),
+        tables.column(rows, "carried_us", "carried", time_us, rank=4),
+        tables.column(rows, "origin_tax_us", "origin of", time_us, rank=1),
+        replace(tables.column(rows, "culprit", "most by", short), least=NAME_LEAST),
+        tables.column(rows, "culprit_us", "of it", time_us, rank=2),
     ]
-    if any(not tables.is_absent(row["window"]) for row in rows):
-        fields.append(_field(rows, "window", "window", str, rank=5))
+    if any(not is_absent(row["window"]) for row in rows):
+        fields.append(tables.column(rows, "window", "window", str, rank=5))
     return tables.table(fields)
 
 
@@ -154,27 +155,8 @@ def short(name: str) -> str:
 def _bar(share: float | None) -> str:
     """Draw a share of the tax."""
     mark = "█" if can_show_blocks() else "#"
-    return "" if tables.is_absent(share) else mark * round(BAR_WIDTH * float(share or 0))
+    return "" if is_absent(share) else mark * round(BAR_WIDTH * float(share or 0))
 
 
 def _rank(rank: int) -> str:
     return f"rank {rank}"
-
-
-def _rows(result: "Result") -> list[dict[str, Any]]:
-    records: Iterator[dict[Any, Any]] = iter(result.frame.astype(object).to_dict("records"))
-    return [{str(name): value for name, value in row.items()} for row in records]
-
-
-def _field(
-    rows: Sequence[dict[str, Any]],
-    name: str,
-    title: str,
-    show: Callable[[Any], str] = number,
-    *,
-    rank: int = 0,
-) -> Field:
-    """Make a printed column of a column of the result."""
-    values = [row[name] for row in rows]
-    cells = [tables.ABSENT if tables.is_absent(v) else show(v) for v in values]
-    return Field(title, cells, right=show not in (str, short), rank=rank)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import F64
-from synctax.report.tables import number
 from synctax.report.text_plots import Layer, plot
+from synctax.texts import number
 
 _MIN_POINTS = 2
 

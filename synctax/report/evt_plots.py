@@ -14,9 +14,6 @@ WIDTH = 48
 HEIGHT = 8
 """Lines of a plot of quantiles, which wants room for its bend."""
 
-KINDS = ("qq", "pdf", "return-level")
-"""Plots, in the order in which they are shown; the first without `-v`."""
-
 
 def drawn(fit: "EvtFit", kind: str) -> list[str]:
     """Draw one of the diagnostic plots with characters.

@@ -1,13 +1,15 @@
 """How the wait grows, for people to read: sentences, predictions, doubts, plots."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from synctax.report import tables
-from synctax.report.evt_plots import KINDS, drawn
-from synctax.report.tables import Field, Sentence, number, percent, time_us
+from synctax.report.evt_plots import drawn
+from synctax.report.tables import Field, Sentence, column
+from synctax.schema import FIT_EVT_POINTS
+from synctax.texts import ABSENT, counted, is_absent, number, percent, signed, time_us
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,9 +21,6 @@ GO_ON = 4
 """Blanks before the second line of a sentence."""
 
 NAME_WIDTH = 44
-NAME_LEAST = 16
-"""On a narrow terminal."""
-
 MESSAGE_LEAST = 40
 
 
@@ -34,7 +33,7 @@ def parts(fit: "EvtFit", result: "Result", *, every: bool) -> "list[RenderableTy
     result : Result
         Of `schema.FIT_EVT`.
     every : bool
-        Whether to draw all plots.
+        Whether to tell all doubts and tests, and draw all plots.
     """
     from synctax.evt.verdict import headline
 
@@ -43,8 +42,10 @@ def parts(fit: "EvtFit", result: "Result", *, every: bool) -> "list[RenderableTy
     shown += ["", growth(result), *_beside(fit)]
     if fit.held_out:
         shown += ["", "how far predictors miss what they were not fitted to:", errors(fit)]
-    shown += ["", *_goodness(fit), *_doubts(fit)]
-    for kind in KINDS if every else KINDS[:1]:
+    shown += ["", *_doubts(fit, every=every)]
+    if every:
+        shown += _goodness(fit)
+    for kind in list(FIT_EVT_POINTS)[: None if every else 1]:
         shown += ["", *drawn(fit, kind)]
     return shown
 
@@ -57,17 +58,17 @@ def growth(result: "Result") -> "RenderableType":
     result : Result
         Of `schema.FIT_EVT`.
     """
-    rows, level = _rows(result), percent(result.parameters["level"])
+    rows, level = tables.records(result.frame), percent(result.parameters["level"])
     fields = [
-        _field(rows, "n", "ranks"),
-        _field(rows, "tau_us", "Gumbel", time_us),
+        column(rows, "n", "ranks"),
+        column(rows, "tau_us", "Gumbel", time_us),
         _between(rows, "tau", level, rank=1),
-        _field(rows, "tau_gev_us", "GEV", time_us),
+        column(rows, "tau_gev_us", "GEV", time_us),
         _between(rows, "tau_gev", level, rank=3),
-        _field(rows, "tau_lmoments_us", "L-moments", time_us, rank=5),
-        _field(rows, "tau_deviations_us", "deviations", time_us, rank=2),
+        column(rows, "tau_lmoments_us", "L-moments", time_us, rank=5),
+        column(rows, "tau_deviations_us", "deviations", time_us, rank=2),
         _between(rows, "tau_deviations", level, rank=4),
-        _field(rows, "measured_us", "measured", time_us),
+        column(rows, "measured_us", "measured", time_us),
     ]
     return tables.table(_filled(fields))
 
@@ -80,7 +81,6 @@ def errors(fit: "EvtFit") -> "RenderableType":
     fit : EvtFit
     """
     from synctax.evt.tax import METHODS
-    from synctax.evt.texts import signed
     from synctax.evt.verdict import NAMES
 
     trials = list(dict.fromkeys((one.kind, one.n_fit, one.n) for one in fit.held_out))
@@ -92,9 +92,9 @@ def errors(fit: "EvtFit") -> "RenderableType":
         cells = []
         for method in methods:
             one = found.get((*trial, method))
-            known = one is not None and not tables.is_absent(one.error_lo)
+            known = one is not None and not is_absent(one.error_lo)
             cells.append(
-                tables.ABSENT
+                ABSENT
                 if one is None
                 else f"{signed(one.error)} ({_span(one.error_lo, one.error_hi, signed)})"
                 if known
@@ -121,7 +121,7 @@ def table(fit: "EvtFit", result: "Result") -> "list[RenderableType]":
     from synctax import schema
     from synctax.evt.verdict import headline
 
-    rows = _rows(result)
+    rows = tables.records(result.frame)
     if not rows:
         return tables.plain(result)
     layout: dict[Any, Callable[[Sequence[dict[str, Any]]], RenderableType]] = {
@@ -158,10 +158,10 @@ def _beside(fit: "EvtFit") -> "list[RenderableType]":
         return []
     said = (
         f"on these paths: predicted {time_us(one.tau_us)}, measured at the collectives "
-        f"{time_us(one.tax_mean_us)}: {number(one.ratio)} times "
-        f"({_span(one.ratio_lo, one.ratio_hi, number)})"
+        f"{time_us(one.tax_mean_us)}: {_times(one.ratio)} times "
+        f"({_span(one.ratio_lo, one.ratio_hi, _times)})"
     )
-    more = " (by kind of block: --segments)" if len(fit.segments) > 2 else ""
+    more = "; by kind of block: --segments" if len(fit.segments) > 2 else ""
     return ["", Sentence(f"{said}{more}", GO_ON)]
 
 
@@ -189,66 +189,71 @@ def _bracket(gof: dict[str, float | None], name: str) -> str:
     return f"> {low:g}" if high == 1 else f"{low:g} to {high:g}"
 
 
-def _doubts(fit: "EvtFit") -> "list[RenderableType]":
-    fired = [one for one in fit.found if one.fired]
+def _doubts(fit: "EvtFit", *, every: bool) -> "list[RenderableType]":
+    """Tell the doubts about the predictor of the verdict, or all there are."""
+    from synctax.evt.doubts import in_order, pressing
+    from synctax.evt.verdict import NAMES, trusted
+
+    fired = in_order([one for one in fit.checked if one.fired])
     if not fired:
         return ["no check speaks against the fit (all: --checks)"]
-    return [Sentence(f"! {one.message}", GO_ON) for one in fired]
+    told = fired if every else pressing(fired, trusted(fit))
+    lines: list[RenderableType] = [Sentence(f"! {one.message}", GO_ON) for one in told]
+    rest = len(fired) - len(told)
+    if not told:
+        lines.append(f"no check speaks against {NAMES[trusted(fit)]}")
+    if rest:
+        lines.append(f"  {counted(rest, 'more doubt')}: -v, or --checks")
+    return lines
 
 
 def _blocks(rows: Sequence[dict[str, Any]]) -> "RenderableType":
     fields = [
-        _field(rows, "block", "block", str),
-        _field(rows, "source", "source", str, rank=8),
-        _field(rows, "group", "group", str, rank=5),
-        _field(rows, "phase", "phase", str, rank=3),
-        _field(rows, "dtype", "type", str, rank=4),
-        _field(rows, "gpu", "GPU", str, rank=7),
-        _field(rows, "kernels", "kernels", rank=6),
-        _field(rows, "gemm", "GEMM", _short, rank=2),
-        _field(rows, "instances", "n"),
-        _field(rows, "n", "ranks", rank=6),
-        _field(rows, "a_us", "a", time_us),
-        _field(rows, "b_us", "b", time_us),
-        _field(rows, "r", "b/a", percent, rank=1),
-        _field(rows, "z_max", "largest z", rank=3),
-        _field(rows, "tau_us", "predicted", time_us),
-        _field(rows, "measured_us", "measured", time_us),
-        _field(rows, "tax_mean_us", "at collectives", time_us, rank=1),
+        column(rows, "block", "block", str),
+        column(rows, "source", "source", str, rank=8),
+        column(rows, "group", "group", str, rank=5),
+        column(rows, "phase", "phase", str, rank=3),
+        column(rows, "dtype", "type", str, rank=4),
+        column(rows, "gpu", "GPU", str, rank=7),
+        column(rows, "kernels", "kernels", rank=6),
+        column(rows, "gemm", "GEMM", _short, rank=2),
+        column(rows, "instances", "instances"),
+        column(rows, "n", "ranks", rank=6),
+        column(rows, "a_us", "a", time_us),
+        column(rows, "b_us", "b", time_us),
+        column(rows, "r", "b/a", percent, rank=1),
+        column(rows, "z_max", "largest z", rank=3),
+        column(rows, "tau_us", "predicted", time_us),
+        column(rows, "measured_us", "measured", time_us),
+        column(rows, "tax_mean_us", "at collectives", time_us, rank=1),
     ]
     return tables.table(_filled(fields))
 
 
 def _segments(rows: Sequence[dict[str, Any]]) -> "RenderableType":
-    ratios = [
-        _span(row["ratio_lo"], row["ratio_hi"], number)
-        if not tables.is_absent(row["ratio_lo"])
-        else tables.ABSENT
-        for row in rows
-    ]
-    of_blocks = [
-        _span(row["blocks_ratio_lo"], row["blocks_ratio_hi"], number)
-        if not tables.is_absent(row["blocks_ratio_lo"])
-        else tables.ABSENT
-        for row in rows
-    ]
+    def bounds(name: str) -> list[str]:
+        ends = [(row[f"{name}_lo"], row[f"{name}_hi"]) for row in rows]
+        return [
+            ABSENT if is_absent(low) else _span(low, high, _times) for low, high in ends
+        ]
+
     fields = [
-        _field(rows, "group", "group", str),
-        _field(rows, "gpu", "GPU", str, rank=3),
-        _field(rows, "dtype", "type", str, rank=2),
-        _field(rows, "phase", "phase", str, rank=1),
-        _field(rows, "n", "ranks"),
-        _field(rows, "instances", "n", rank=4),
-        _field(rows, "a_us", "a", time_us, rank=5),
-        _field(rows, "b_us", "b", time_us, rank=5),
-        _field(rows, "tau_us", "predicted", time_us),
-        _field(rows, "tax_mean_us", "at collectives", time_us),
-        _field(rows, "ratio", "times"),
-        Field("", ratios, rank=1),
-        _field(rows, "measured_us", "by blocks", time_us, rank=6),
-        _field(rows, "blocks_ratio", "times", rank=6),
-        Field("", of_blocks, rank=6),
-        _field(rows, "z_p99", "z, 99 %", rank=7),
+        column(rows, "group", "group", str),
+        column(rows, "gpu", "GPU", str, rank=3),
+        column(rows, "dtype", "type", str, rank=2),
+        column(rows, "phase", "phase", str, rank=1),
+        column(rows, "n", "ranks"),
+        column(rows, "instances", "instances", rank=4),
+        column(rows, "a_us", "a", time_us, rank=5),
+        column(rows, "b_us", "b", time_us, rank=5),
+        column(rows, "tau_us", "predicted", time_us),
+        column(rows, "tax_mean_us", "at collectives", time_us),
+        column(rows, "ratio", "times", _times),
+        Field("", bounds("ratio"), rank=1),
+        column(rows, "measured_us", "by blocks", time_us, rank=6),
+        column(rows, "blocks_ratio", "times", _times, rank=6),
+        Field("", bounds("blocks_ratio"), rank=6),
+        column(rows, "z_p99", "z, 99 %", rank=7),
     ]
     return tables.table(_filled(fields))
 
@@ -256,13 +261,14 @@ def _segments(rows: Sequence[dict[str, Any]]) -> "RenderableType":
 def _checks(rows: Sequence[dict[str, Any]]) -> "RenderableType":
     fields = [
         Field("check", [row["check"].replace("_", " ") for row in rows], right=False),
-        _field(rows, "effect", "found"),
-        _field(rows, "threshold", "matters from"),
-        _field(rows, "p", "p", _p, rank=1),
+        column(rows, "effect", "found", _real),
+        Field("matters if", [_limit(row) for row in rows], right=False),
+        column(rows, "unit", "of", str, rank=2),
+        column(rows, "p", "p", _p, rank=1),
         Field("", ["!" if row["fired"] else "" for row in rows], right=False),
         Field(
             "what it means",
-            [row["message"] or tables.ABSENT for row in rows],
+            [row["message"] or ABSENT for row in rows],
             right=False,
             least=MESSAGE_LEAST,
         ),
@@ -272,7 +278,7 @@ def _checks(rows: Sequence[dict[str, Any]]) -> "RenderableType":
 
 def _filled(fields: Sequence[Field]) -> list[Field]:
     """Leave out columns that no row has anything in."""
-    return [one for one in fields if any(c not in (tables.ABSENT, "") for c in one.cells)]
+    return [one for one in fields if any(c not in (ABSENT, "") for c in one.cells)]
 
 
 def _p(p: float) -> str:
@@ -285,35 +291,36 @@ def _short(name: str) -> str:
 
 def _between(rows: Sequence[dict[str, Any]], name: str, level: str, *, rank: int) -> Field:
     """Make a column of an interval."""
+    from synctax.evt.verdict import span_us
+
     cells = [
-        tables.ABSENT
-        if tables.is_absent(row[f"{name}_lo_us"])
-        else _span(row[f"{name}_lo_us"], row[f"{name}_hi_us"], time_us)
+        ABSENT
+        if is_absent(row[f"{name}_lo_us"])
+        else span_us(row[f"{name}_us"], row[f"{name}_lo_us"], row[f"{name}_hi_us"])
         for row in rows
     ]
     return Field(level, cells, right=False, rank=rank)
 
 
+def _limit(row: Mapping[str, Any]) -> str:
+    """Say which effects matter."""
+    value = _real(row["threshold"])
+    if row["direction"] == "both":
+        return f"beyond ±{value}" if row["threshold"] else "sure not to be 0"
+    return f"{row['direction']} {value}"
+
+
+def _real(value: float) -> str:
+    """Write a number that may be negative."""
+    return number(value).replace("-", "−")
+
+
+def _times(factor: float) -> str:
+    """Write how many times; around 1, two digits tell how far from it."""
+    return f"{factor:.2f}" if factor < 10 else number(factor)
+
+
 def _span(low: float, high: float, show: Callable[[float], str]) -> str:
-    if tables.is_absent(low):
+    if is_absent(low):
         return "no interval"
     return f"{show(low)} to {show(high)}"
-
-
-def _rows(result: "Result") -> list[dict[str, Any]]:
-    records = result.frame.astype(object).to_dict("records")
-    return [{str(name): value for name, value in row.items()} for row in records]
-
-
-def _field(
-    rows: Sequence[dict[str, Any]],
-    name: str,
-    title: str,
-    show: Callable[[Any], str] = number,
-    *,
-    rank: int = 0,
-) -> Field:
-    """Make a printed column of a column of the result."""
-    values = [row[name] for row in rows]
-    cells = [tables.ABSENT if tables.is_absent(v) else show(v) for v in values]
-    return Field(title, cells, right=show not in (str, _short), rank=rank)

@@ -11,8 +11,9 @@ from synctax.collectives.load import NOT_A_TRACE, FileRow, Job
 from synctax.collectives.overview import GroupRow, Overview, Verdict
 from synctax.notes import Note
 from synctax.report.output import Result, note_text
-from synctax.report.tables import ABSENT, Field, number, size_bytes, table, time_us
+from synctax.report.tables import Field, table
 from synctax.schema import INSPECT_FILES, INSPECT_GROUPS
+from synctax.texts import ABSENT, number, size_bytes, time_us
 from synctax.trace.assign import FileStatus
 from synctax.trace.oddities import name_some, rank_text
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from synctax.arrays import NS_PER_US
 from synctax.attribution.labels import short_name
 from synctax.report import tables
-from synctax.report.tables import Field, Sentence, percent, time_us
+from synctax.report.tables import Field, Sentence
+from synctax.texts import percent, time_us
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -1,24 +1,22 @@
 """Tables and numbers for people: columns that fit the screen, units that read well."""
 
 import io
-import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from synctax.report.output import Result
 from synctax.report.streams import encoding_of, spelled, visible
+from synctax.texts import ABSENT, is_absent, number
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console, RenderableType
-
-ABSENT = "–"
-"""What stands in a cell without a value."""
 
 _UNBOUNDED = 10_000
 """Width of what is piped: a line is as long as its content."""
@@ -263,6 +261,40 @@ def plain(result: Result) -> "list[RenderableType]":
     ]
 
 
+def records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
+    """Return the rows of a result as mappings of column to value, null as None or NaN."""
+    rows = frame.astype(object).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+def column(
+    rows: Sequence[Mapping[str, Any]],
+    name: str,
+    title: str,
+    show: Callable[[Any], str] = number,
+    *,
+    rank: int = 0,
+) -> Field:
+    """Make a printed column of a column of the result.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+    name : str
+        Of the column.
+    title : str
+    show : callable
+        Writes a value that is known; what it writes is flush right if the values are
+        numbers.
+    rank : int
+        As for `Field`.
+    """
+    values = [row[name] for row in rows]
+    cells = [ABSENT if is_absent(value) else show(value) for value in values]
+    texts = any(isinstance(value, str) for value in values) or show is str
+    return Field(title, cells, right=not texts, rank=rank)
+
+
 def _fitting(fields: Sequence[Field], width: int) -> tuple[list[Field], bool]:
     """Choose the columns that fit, cut if need be; False if even those of rank 0 do not."""
     need = {id(one): one.width for one in fields}
@@ -288,104 +320,3 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return number(value) if isinstance(value, (int, float)) else str(value)
-
-
-def is_absent(value: object) -> bool:
-    """Whether a value is None, not a number, or pandas' NA.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> is_absent(None), is_absent(float("nan")), is_absent(pd.NA), is_absent(0)
-    (True, True, True, False)
-    """
-    # by name: pandas would have to be imported to write a number of bytes
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
-
-
-def number(value: float | None, *, digits: int = 3) -> str:
-    """Write a number with thousands separators.
-
-    Whole numbers in full, others to `digits` significant digits of the fraction.
-
-    Examples
-    --------
-    >>> number(1234567), number(2668.0), number(0.123456), number(98765.4321)
-    ('1,234,567', '2,668', '0.123', '98,765')
-    >>> number(None), number(float("nan")), number(1.5)
-    ('–', '–', '1.5')
-    """
-    if value is None or is_absent(value):
-        return ABSENT
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    if float(value).is_integer():
-        return f"{int(value):,}"
-    whole = 0 if abs(value) < 1 else math.floor(math.log10(abs(value))) + 1
-    if abs(value) < 10**-digits:
-        return f"{value:.{digits - 1}e}"
-    places = max(0, digits - whole)
-    text = f"{value:,.{places}f}"
-    return text.rstrip("0").rstrip(".") if places else text
-
-
-def time_us(value_us: float | None) -> str:
-    """Write a time in the unit that reads best, from µs to hours.
-
-    Examples
-    --------
-    >>> time_us(0.64), time_us(582), time_us(2668.5), time_us(1_250_000)
-    ('0.64 µs', '582 µs', '2.67 ms', '1.25 s')
-    >>> time_us(7.2e9), time_us(0), time_us(None)
-    ('2 h', '0 µs', '–')
-    """
-    if value_us is None or is_absent(value_us):
-        return ABSENT
-    for factor, unit in ((3.6e9, "h"), (1e6, "s"), (1e3, "ms")):
-        # 999.7 µs would read as 1,000 µs
-        if abs(value_us) >= 0.9995 * factor:
-            return f"{number(value_us / factor)} {unit}"
-    return f"{number(value_us)} µs"
-
-
-def percent(share: float | None) -> str:
-    """Write a fraction as a percentage.
-
-    Examples
-    --------
-    >>> percent(0.8231), percent(0.004), percent(1.0), percent(12.345), percent(None)
-    ('82 %', '0.4 %', '100 %', '1,234 %', '–')
-    """
-    if share is None or is_absent(share):
-        return ABSENT
-    value = 100 * share
-    return f"{value:.1f} %" if 0 < abs(value) < 9.95 else f"{value:,.0f} %"
-
-
-def size_bytes(value: float | None) -> str:
-    """Write a number of bytes; GB is 10⁹.
-
-    Examples
-    --------
-    >>> size_bytes(512), size_bytes(33_554_432), size_bytes(3.1e9), size_bytes(None)
-    ('512 B', '33.6 MB', '3.1 GB', '–')
-    """
-    if value is None or is_absent(value):
-        return ABSENT
-    for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if abs(value) >= 0.9995 * factor:
-            return f"{number(value / factor)} {unit}"
-    return f"{number(value)} B"
-
-
-def rate_gb_per_s(value: float | None) -> str:
-    """Write a rate that is given in GB/s (10⁹ bytes).
-
-    Examples
-    --------
-    >>> rate_gb_per_s(312.42), rate_gb_per_s(0.0412), rate_gb_per_s(None)
-    ('312 GB/s', '41.2 MB/s', '–')
-    """
-    if value is None or is_absent(value):
-        return ABSENT
-    return f"{size_bytes(value * 1e9)}/s"

@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synctax.report import tables
-from synctax.report.tables import Field, number, percent, rate_gb_per_s, size_bytes, time_us
+from synctax.report.tables import Field
 from synctax.report.text_plots import can_show_blocks, cdf, sparkline
+from synctax.texts import (
+    ABSENT,
+    is_absent,
+    number,
+    percent,
+    rate_gb_per_s,
+    size_bytes,
+    time_us,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -105,7 +114,7 @@ def _field(
 ) -> Field:
     """Make a printed column of a column of the result."""
     values = result.frame[name].astype(object)
-    cells = [tables.ABSENT if tables.is_absent(v) else show(v) for v in values]
+    cells = [ABSENT if is_absent(v) else show(v) for v in values]
     return Field(title, cells, right=show is not str, rank=rank)
 
 
@@ -150,8 +159,8 @@ def _table(rows: list[dict[str, Any]], shares: list[np.ndarray]) -> "RenderableT
 
 
 def _last(row: dict[str, Any]) -> str:
-    if tables.is_absent(row["straggler_rank"]):
-        return tables.ABSENT
+    if is_absent(row["straggler_rank"]):
+        return ABSENT
     return f"rank {row['straggler_rank']} {percent(row['straggler_share'])}"
 
 
@@ -184,9 +193,9 @@ def _sentence(row: dict[str, Any], decided: int, read: int) -> str:
         often = f"{rank} was last most often, in {share}, p = {p:.2f}"
         return f"{text}; no rank stands out ({often})"
     place = [rank]
-    if not tables.is_absent(row["straggler_gpu"]):
+    if not is_absent(row["straggler_gpu"]):
         place.append(f"GPU {row['straggler_gpu']}")
-    if not tables.is_absent(row["straggler_host"]):
+    if not is_absent(row["straggler_host"]):
         place.append(str(row["straggler_host"]))
     return f"{text}; {' on '.join(place)} was last in {share} ({chance(p)})"
 

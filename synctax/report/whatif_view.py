@@ -5,11 +5,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from synctax.arrays import NS_PER_US
-from synctax.attribution.whatif_verdict import NOTHING
 from synctax.report import tables
-from synctax.report.tables import Field, number, percent, time_us
+from synctax.report.tables import Field
 from synctax.report.text_plots import can_show_blocks
 from synctax.schema import WHATIF_OPS, WHATIF_STEPS
+from synctax.texts import is_absent, number, signed, time_us
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -45,7 +45,7 @@ def _changes(rows: Sequence[dict[str, Any]], *, in_all: str) -> "RenderableType"
     """A row for what was recorded, then one a change."""
     first = rows[0]
     longest = max(row[name] for row in rows for name in ("step_us", "step_changed_us"))
-    whole = "step" if not tables.is_absent(first["steps"]) else "window"
+    whole = "step" if not is_absent(first["steps"]) else "window"
 
     def column(before: str, after: str) -> list[str]:
         return [time_us(first[before]), *(time_us(row[after]) for row in rows)]
@@ -107,21 +107,6 @@ def _steps(rows: Sequence[dict[str, Any]]) -> "RenderableType":
             Field("", bars, right=False, rank=2),
         ]
     )
-
-
-def signed(share: float | None) -> str:
-    """Write a change as a percentage with its sign.
-
-    Examples
-    --------
-    >>> signed(-0.031), signed(292.15), signed(0.0001), signed(None)
-    ('−3.1 %', '+29,215 %', '0 %', '–')
-    """
-    if share is None or tables.is_absent(share):
-        return tables.ABSENT
-    if abs(share) < NOTHING:
-        return percent(0.0)
-    return ("−" if share < 0 else "+") + percent(abs(share))
 
 
 def _bar(value_us: float, before_us: float, longest_us: float) -> str:

@@ -24,6 +24,7 @@ from synctax.schema.evt import (
     FIT_EVT_INSTANCES,
     FIT_EVT_LEVELS,
     FIT_EVT_PDF,
+    FIT_EVT_POINTS,
     FIT_EVT_QQ,
     FIT_EVT_SEGMENTS,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "FIT_EVT_INSTANCES",
     "FIT_EVT_LEVELS",
     "FIT_EVT_PDF",
+    "FIT_EVT_POINTS",
     "FIT_EVT_QQ",
     "FIT_EVT_SEGMENTS",
     "INSPECT_FILES",

@@ -49,7 +49,7 @@ FIT_EVT = Table(
         Column("tau_deviations_lo_us", "float", "us", "lower end of its interval"),
         Column("tau_deviations_hi_us", "float", "us", "upper end of its interval"),
         _TAX_MEAN,
-        Column("reach", "float", "", "n over the ranks of the largest group observed"),
+        Column("reach", "float", "", "n over the ranks of the fit"),
     ),
 )
 
@@ -163,8 +163,16 @@ FIT_EVT_CHECKS = Table(
     "What the fit assumes, and how far the data are from it: one row per check.",
     (
         Column("check", "str", "", "what is checked"),
-        Column("effect", "float", "", "size of what was found; see the message"),
-        Column("threshold", "float", "", "size from which it matters"),
+        Column("effect", "float", "", "size of what was found, in `unit`"),
+        Column("threshold", "float", "", "size at which it begins to matter"),
+        Column("unit", "str", "", "what both are told in"),
+        Column(
+            "direction",
+            "str",
+            "",
+            "which sizes matter: those `above` the threshold, `below` it, or on `both` "
+            "sides of 0, by as much",
+        ),
         Column("p", "float", "", "of the test beside it; null where there is none"),
         Column("fired", "bool", "", "whether it matters here"),
         Column("message", "str", "", "what it means"),
@@ -218,3 +226,10 @@ FIT_EVT_LEVELS = Table(
         Column("gev_us", "float", "us", "the same by the GEV law"),
     ),
 )
+
+FIT_EVT_POINTS: dict[str, Table] = {
+    "qq": FIT_EVT_QQ,
+    "pdf": FIT_EVT_PDF,
+    "return-level": FIT_EVT_LEVELS,
+}
+"""The table of each kind of diagnostic plot, in the order in which plots are shown."""

@@ -18,7 +18,9 @@ import numpy as np
 from scipy import integrate, stats
 
 from synctax.arrays import F64
-from synctax.evt.checks import Check, check, fired
+from synctax.evt.checks import check
+from synctax.evt.doubts import Check, fired
+from synctax.evt.goodness import shape_test
 from synctax.evt.model import Block, BlockTimes
 from synctax.evt.predict import METHODS, Predictors, fit_standard
 from synctax.evt.resample import memory
@@ -31,8 +33,6 @@ REPLICATIONS = 150
 A_US, SPREAD_US = 1_000.0, 20.0
 SLOW = 1.0
 """How much longer the slow rank takes, in standard deviations of the others."""
-WALD = 1.96
-"""Standard errors on both sides of ξ: its interval here."""
 BIASED = 0.05
 """From here on a prediction is called biased, and must come with a warning."""
 
@@ -173,10 +173,10 @@ def replicate(law: Law, instances: int, replications: int) -> Result:
         us = A_US + SPREAD_US * law.draw(random, instances)
         standard = standardise(block_times(us))
         fitted, past = fit_standard(standard), memory(standard)
-        interval = _shape_interval(fitted)
+        shape_p = _shape_p(fitted)
         found: tuple[Check, ...] = ()
         for size, n in enumerate(SIZES):
-            found = check(standard, fitted, past, n=n, shape_interval=interval)
+            found = check(standard, fitted, past, n=n, shape_p=shape_p)
             for at, method in enumerate(METHODS):
                 warned[at, size, number] = bool(fired(found, method))
                 if method in fitted.methods:
@@ -188,11 +188,10 @@ def replicate(law: Law, instances: int, replications: int) -> Result:
     return Result(error, warned, shares)
 
 
-def _shape_interval(fitted: Predictors) -> tuple[float, float] | None:
-    if fitted.gev is None:
+def _shape_p(fitted: Predictors) -> float | None:
+    if fitted.gev is None or fitted.gumbel is None:
         return None
-    wide = WALD * fitted.gev.shape_se
-    return fitted.gev.shape - wide, fitted.gev.shape + wide
+    return shape_test(fitted.gumbel, fitted.gev).p_lo
 
 
 def table(results: dict[str, Result]) -> list[str]:

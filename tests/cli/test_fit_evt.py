@@ -11,9 +11,12 @@ from click.testing import CliRunner
 from synctax import schema
 from synctax.cli import main
 from synctax.cli.fit_evt_stages import shown_as
+from synctax.cli.fit_evt_stages import told as note_told
+from synctax.evt.fit import LANDMARKS
 from synctax.evt.fit import fit_evt as fit_times
-from synctax.evt.results import Options
+from synctax.evt.options import Options
 from synctax.evt.tax_file import read_tax, to_json
+from synctax.notes import Note
 from synctax.report import tables
 from synctax.report.output import Output, emit
 from synctax.synth import SynthJob, write
@@ -122,6 +125,9 @@ def test_json_is_an_envelope_with_the_promised_keys(told):
     assert found["coverage"]["left_out"][0]["reason"] == "through_collective"
     assert found["payload_bytes"] == 8_388_608
     assert found["parameters"]["tolerance_us"] == 3.0
+    assert [row["n"] for row in found["profile"]] == [row["n"] for row in found["rows"]]
+    assert all(type(row["n"]) is int for row in found["profile"])
+    assert not set(found["profile"][0]) - {"n"} & set(schema.FIT_EVT.names)
     assert {row["kind"] for row in found["holdout"]} == {"ranks", "time"}
     assert all(row["message"] for row in found["checks"] if row["fired"])
     assert found["segments"][0]["group"] == "all"
@@ -136,6 +142,17 @@ def test_the_tax_is_kept_with_what_it_is_of(told, shown):
     assert model.gumbel.scale == told["fits"]["gumbel"]["scale"]
     assert model.coverage.share_of_tax == pytest.approx(0.9, abs=0.01)
     assert Workspace(place).measured_since(model) == ()
+
+
+def test_a_choice_and_a_lack_are_told_in_sentences():
+    choice = Note("group_chosen", 2, "the blocks are those of tp")
+    lack = Note("no_tail", 1, "16 distinct deviations")
+    counted = Note("left_over_rank", 12, "3 ranks make 1 group of 2")
+    assert [note_told(one) for one in (choice, lack, counted)] == [
+        "the blocks are those of tp",
+        "16 distinct deviations",
+        counted,
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +213,7 @@ def test_traces_of_other_jobs_are_pooled(fit_evt, job, other_job):
     assert (found["n_fit"], found["blocks"]) == (2, 8)
     assert {row["n"] for row in found["segments"][1:]} == {2, 3}
     assert Workspace(Path(".synctax")).last_measure().targets == (str(job),)
+    assert found["parameters"]["end_tolerance_us"] > 0
 
 
 def test_a_tax_of_another_job_is_not_taken_for_this_ones(command, fit_evt, job, tmp_path):
@@ -227,7 +245,7 @@ def test_a_host_bound_job_is_refused_with_its_share(fit_evt, command, shared_tra
     # cut to 4 ranks there are maxima enough; the share stands first
     lines = fit_evt("--fit-ranks", 4, "-q").stdout.splitlines()
     assert lines[0].startswith("0.3 % of the tax of unlabelled is explained by")
-    assert lines[1].startswith("the fit describes 0.3 % of the tax: do not extrapolate")
+    assert lines[1].startswith("do not take this for the job's tax: 0.3 % of it is")
 
 
 # ---------------------------------------------------------------------------- from CSV
@@ -259,6 +277,45 @@ def test_every_table_is_shown_and_goes_to_files_whole(a_fit, tmp_path, option, t
     read = pd.read_parquet(tmp_path / "out.parquet")
     assert tuple(read.columns) == table.names
     assert len(read) > 0
+
+
+@pytest.mark.parametrize(
+    ("option", "key"),
+    [("--segments", "segments"), ("--holdout", "holdout"), ("--checks", "checks")],
+)
+def test_what_the_rows_hold_is_not_repeated(fit_evt, times_csv, option, key):
+    given = ("--block-times", times_csv, "--no-cache", "-q", "--format", "json")
+    told = envelope(fit_evt(*given, option))
+    assert key not in told
+    whole = envelope(fit_evt(*given))
+    assert told["rows"] == whole[key]
+    assert set(whole) - set(told) == {key}
+
+
+def test_parameters_tell_what_was_used(told, fit_evt, times_csv, maxima_csv):
+    used = told["parameters"]
+    assert used["fit_ranks"] == told["n_fit"] == 4
+    assert used["n"] == [row["n"] for row in told["rows"]]
+    assert used["end_tolerance_us"] > 0
+    given = ("--format", "json", "--no-cache", "-q")
+    of_times = envelope(fit_evt("--block-times", times_csv, *given))["parameters"]
+    assert of_times["fit_ranks"] == 8
+    assert of_times["end_tolerance_us"] is None
+    of_maxima = envelope(fit_evt("--maxima", maxima_csv, *OF_MAXIMA, *given))["parameters"]
+    assert of_maxima["fit_ranks"] is None
+    assert of_maxima["n"][-1] == 4_096
+
+
+def test_the_level_does_not_change_what_is_doubted(fit_evt, times_csv):
+    given = ("--block-times", times_csv, "--no-cache", "-q", "--format", "json")
+    checks = [envelope(fit_evt(*given, "--level", at))["checks"] for at in (0.5, 0.99)]
+    assert checks[0] == checks[1]
+
+
+def test_help_names_all_sizes_that_are_predicted(command):
+    said = " ".join(command("fit-evt", "--help").stdout.split())
+    default = said[said.index("--n LIST") : said.index("--level")]
+    assert all(str(n) in default for n in LANDMARKS)
 
 
 @pytest.fixture(scope="module")
@@ -322,9 +379,9 @@ def test_maxima_are_shown_without_what_they_do_not_tell(fit_evt, maxima_csv):
 
 def test_sizes_and_level_are_as_asked(fit_evt, maxima_csv):
     given = ("--maxima", maxima_csv, *OF_MAXIMA, "--format", "json")
-    wide = envelope(fit_evt(*given, "--n", "8,72-288"))["rows"]
+    wide = envelope(fit_evt(*given, "--n", "8,72:288"))["rows"]
     assert [row["n"] for row in wide] == [8, 72, 144, 288]
-    narrow = envelope(fit_evt(*given, "--n", "8,72-288", "--level", 0.5))["rows"]
+    narrow = envelope(fit_evt(*given, "--n", "8,72:288", "--level", 0.5))["rows"]
     assert narrow[0]["tau_hi_us"] < wide[0]["tau_hi_us"]
 
 
@@ -340,6 +397,7 @@ def test_another_seed_draws_others(fit_evt, maxima_csv):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
+        (("--n", "8,4,096"), "'096' begins with 0"),
         (("--per-block", "--checks"), "--per-block and --checks exclude each other"),
         (("--fit-n", "4"), "--fit-n are for --maxima only"),
         (("--maxima", "z.csv", "--fit-n", "4", "--a-us", "1"), "also needs --r"),

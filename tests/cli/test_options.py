@@ -108,21 +108,22 @@ def test_a_list_of_sizes_is_read_back_in_order(sizes):
 
 
 def test_a_range_of_sizes_doubles_and_holds_both_ends():
-    assert parsed("--n", "4-72, 512,8")["n"] == (4, 8, 16, 32, 64, 72, 512)
-    assert parsed("--n", "8-8")["n"] == (8,)
+    assert parsed("--n", "4:72, 512,8")["n"] == (4, 8, 16, 32, 64, 72, 512)
+    assert parsed("--n", "8:8")["n"] == (8,)
 
 
-@pytest.mark.parametrize("text", ["", "a", "4-", "-4", "4,,8", "4:8", "4-8-16", "1e3"])
+@pytest.mark.parametrize("text", ["", "a", "4:", ":4", "4,,8", "4-8", "4:8:16", "1e3"])
 def test_what_is_no_list_of_sizes_is_refused(text):
-    assert "is no list of sizes like 8,72 or 8-4096" in refused("--n=" + text)
+    assert "is no number of ranks; give 512, 8,72 or 8:4096" in refused("--n=" + text)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("1", "a group of 1 waits for nobody; the least is 2"),
-        ("0-8", "a group of 0 waits"),
-        ("8-4", "runs backwards"),
+        ("0:8", "'0' begins with 0"),
+        ("4,096", "'096' begins with 0: sizes are 4096, not 4,096"),
+        ("8:4", "runs backwards"),
         ("9999999999", "is above 2,147,483,647"),
     ],
 )

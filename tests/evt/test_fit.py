@@ -15,8 +15,8 @@ from synctax.evt.envelope import envelope
 from synctax.evt.fit import fit_evt, fit_evt_maxima
 from synctax.evt.inputs import Given, pooled
 from synctax.evt.model import Coverage
+from synctax.evt.options import Options
 from synctax.evt.read_csv import read_block_times
-from synctax.evt.results import Options
 from synctax.evt.tax import Origin
 from synctax.evt.tax_file import from_json, to_json
 from synctax.notes import Note
@@ -125,7 +125,7 @@ def test_rows_go_from_the_fit_to_4096_by_doubling_with_landmarks(fit):
     frame = fit.to_frame()
     assert tuple(frame.columns) == FIT_EVT.names
     assert frame["n"].tolist() == fit.n.tolist()
-    assert_allclose(frame["reach"], fit.n / 8)
+    assert_allclose(frame["reach"], fit.n / fit.m)
 
 
 def test_the_size_of_the_group_is_among_the_rows():
@@ -338,7 +338,7 @@ def test_the_envelope_is_json_with_everything(fit):
     assert told["fits"]["gumbel"]["scale"] == fit.fitted.gumbel.scale
     assert "curve" not in told["fits"]["gumbel"]
     assert told["predictor"] in ("gumbel", "gev", "deviations")
-    assert len(told["checks"]) == len(fit.found)
+    assert len(told["checks"]) == len(fit.checked)
     assert len(told["segments"]) == len(fit.segments)
     assert told["coverage"] is None
     assert told["doubling_us"] == pytest.approx(
@@ -352,7 +352,7 @@ def test_maxima_alone_have_no_ranks_to_tell_of(of_maxima):
     assert "deviations" in of_maxima.fitted.refused
     frame = of_maxima.to_frame()
     assert frame[["measured_us", "tau_deviations_us"]].isna().all(axis=None)
-    assert {one.name for one in of_maxima.found} == {"shape", "reach"}
+    assert {one.name for one in of_maxima.checked} == {"shape", "reach"}
     model = of_maxima.tax_model()
     assert (model.blocks, model.deviations) == (None, None)
     assert "maxima alone" in model.reasons["deviations"]

@@ -4,15 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from synctax.evt import verdict
 from synctax.evt.doubts import Check
 from synctax.evt.fit import fit_evt, fit_evt_maxima
 from synctax.evt.inputs import Given
 from synctax.evt.model import Coverage
-from synctax.evt.results import Options
-from synctax.evt.texts import percent, time_us
+from synctax.evt.options import Options
+from synctax.evt.tax import METHODS
 from synctax.notes import Note
+from synctax.texts import percent, time_us
 from tests.evt.simulated import gumbel_ranks
 
 COVERED = Coverage(100, 90, 9_000.0, 8_100.0)
@@ -27,14 +30,14 @@ def fit():
 def found(fit, *names, effect=0.3):
     """The fit, as if these checks and no others had fired."""
     return replace(
-        fit, found=tuple(Check(name, effect, 0.1, 0.001, True, "") for name in names)
+        fit, checked=tuple(Check(name, effect, 0.1, 0.001, True, "") for name in names)
     )
 
 
 def test_the_first_line_tells_what_part_of_the_tax_it_is_of(fit):
     assert verdict.headline(fit) == (
         "90 % of the tax of tp is explained by GPU-only blocks with a GEMM (90 of 100 "
-        "collectives): 200 instances of 1 compute block of tp over 8 ranks"
+        "collectives): 200 instances of 1 compute block over 8 ranks"
     )
 
 
@@ -51,19 +54,25 @@ def test_without_traces_the_first_line_tells_what_was_given():
         "spread of 200 µs"
     )
     assert len(maxima.verdict()) == 3
-    assert "misses" not in maxima.verdict()[-1]
+    assert maxima.verdict()[-1] == "trust Gumbel: nothing could be held out to test it"
 
 
-def test_growth_is_told_per_doubling_at_landmarks_and_with_its_reach(fit):
+def test_a_share_of_no_tax_is_unknown(fit):
+    none = replace(fit, inputs=replace(fit.inputs, coverage=Coverage(3, 1, 0.0, 0.0)))
+    assert verdict.headline(none).startswith("an unknown share of the tax of tp is")
+
+
+def test_growth_is_told_at_landmarks_and_per_doubling(fit):
     said = fit.verdict()[0]
     step_us = fit.b_us * fit.fitted.gumbel.scale * np.log(2)
-    assert said.startswith(f"each doubling of the ranks adds {time_us(step_us)} to")
+    assert said.startswith("mean wait of a rank: ")
+    assert said.endswith(f"; each doubling adds {time_us(step_us)} (Gumbel law)")
     frame = fit.to_frame().set_index("n")
-    for n in (72, 512, 4096):
+    for n, level in ((72, "95 %: "), (512, ""), (4096, "")):
         row = frame.loc[n]
         lo, hi = time_us(row["tau_lo_us"]), time_us(row["tau_hi_us"])
-        assert f"{time_us(row['tau_us'])} at {n:,} (95 %: {lo} to {hi})" in said
-    assert said.endswith(", 512 times the largest group seen")
+        ranks = f"{n:,} ranks" if level else f"{n:,}"
+        assert f"{time_us(row['tau_us'])} at {ranks} ({level}{lo} to {hi})" in said
 
 
 @pytest.mark.parametrize(
@@ -71,13 +80,15 @@ def test_growth_is_told_per_doubling_at_landmarks_and_with_its_reach(fit):
 )
 def test_sizes_that_were_asked_for_are_told(n, told):
     said = fit_evt(gumbel_ranks(60, 4), options=Options(n=n, resamples=4)).verdict()[0]
-    assert all(f" at {one} (" in said for one in told)
-    assert f"{n[-1] / 4:.1f}".removesuffix(".0") + " times" in said
+    first, *more = told
+    assert f" at {first} ranks (" in said
+    assert all(f" at {one} (" in said for one in more)
 
 
-def test_within_what_was_seen_no_reach_is_told(fit):
-    inside = fit_evt(gumbel_ranks(60, 8), options=Options(4, n=(4, 8), resamples=4))
-    assert "times the largest" not in inside.verdict()[0]
+def sentence(fit, start):
+    """The sentence of the verdict that starts so."""
+    (said,) = (one for one in fit.verdict() if one.startswith(start))
+    return said
 
 
 @pytest.mark.parametrize(
@@ -85,25 +96,32 @@ def test_within_what_was_seen_no_reach_is_told(fit):
     [
         ((), "gumbel", "the tail may be that of a Gumbel"),
         (("shape",), "gev", "the Gumbel law is"),
-        (("common_variation",), "deviations", "30 % of the variance is common to all"),
-        (("common_variation", "shape"), "deviations", "which nobody waits for"),
-        (("rank_effect",), "gumbel", "some rank is slow again and again"),
-        (("straggler",), "gumbel", "some rank is slow again and again"),
+        (("common_variation",), "deviations", "odd: 30 % of the variance is common to all"),
+        (("common_variation", "shape"), "deviations", "laws of maxima take for waiting"),
+        (("rank_effect",), "gumbel", "odd: a rank is slow again and again"),
+        (("straggler",), "gumbel", "odd: a rank is slow again and again"),
+        (("common_variation", "straggler"), "deviations", "for waiting; a rank is slow"),
     ],
 )
 def test_the_case_decides_whom_to_trust(fit, names, method, words):
     case = found(fit, *names)
     assert verdict.trusted(case) == method
-    assert words in case.verdict()[1]
-    assert case.verdict()[2].startswith(f"trust {verdict.NAMES[method]} in this case: ")
+    assert words in " / ".join(case.verdict())
+    assert sentence(case, f"trust {verdict.NAMES[method]}: ") == case.verdict()[-1]
 
 
-@pytest.mark.parametrize(("shape", "bound"), [(0.2, "a lower"), (-0.2, "an upper")])
-def test_a_tail_of_another_shape_makes_the_gumbel_a_bound(fit, shape, bound):
+def test_nothing_odd_is_told_where_nothing_is(fit):
+    assert not any(one.startswith("odd") for one in found(fit, "shape", "reach").verdict())
+
+
+@pytest.mark.parametrize(
+    ("shape", "text", "bound"), [(0.2, "0.20", "a lower"), (-0.2, "−0.20", "an upper")]
+)
+def test_a_tail_of_another_shape_makes_the_gumbel_a_bound(fit, shape, text, bound):
     law = replace(fit.fitted.gev, shape=shape)
     case = found(replace(fit, fitted=replace(fit.fitted, gev=law)), "shape")
-    assert f"ξ = {shape:.2f}, from " in case.verdict()[1]
-    assert f"the Gumbel law is {bound} bound" in case.verdict()[1]
+    assert f"ξ = {text}, " in sentence(case, "the tail is ")
+    assert sentence(case, "the tail is ").endswith(f": the Gumbel law is {bound} bound")
 
 
 def test_a_predictor_without_a_fit_is_not_trusted(fit):
@@ -111,27 +129,98 @@ def test_a_predictor_without_a_fit_is_not_trusted(fit):
     less = replace(fit.fitted, gev=None, deviations=None, refused=refused)
     case = found(replace(fit, fitted=less), "shape", "common_variation")
     assert verdict.trusted(case) == "gumbel"
-    assert "the shape of the tail is unknown (the shape runs to" in case.verdict()[1]
+    assert sentence(case, "the shape of the tail") == (
+        "the shape of the tail is unknown: the shape runs to its bound"
+    )
 
 
-def test_deviations_are_trusted_with_what_speaks_against_them(fit):
-    said = found(fit, "common_variation", "skew", "light_tail").verdict()[2]
-    assert ", itself in doubt (skew and light tail); fitted on" in said
-    assert "in doubt" not in found(fit, "shape", "skew").verdict()[2]
+def test_numbers_of_a_gumbel_are_not_told_twice(fit):
+    assert " at 4,096 ranks" not in sentence(found(fit), "trust Gumbel: ")
+    assert " at 4,096 ranks (" in sentence(found(fit, "shape"), "trust GEV: ")
 
 
-def test_errors_on_held_out_ranks_stand_beside_each_other(fit):
-    said = fit.verdict()[2]
-    assert "fitted on 4 ranks it misses those of 8 by Gumbel " in said
-    assert all(f"{name} " in said for name in verdict.NAMES.values())
+def with_errors(fit, **errors):
+    """The fit, as if predictors had missed held-out ranks by so much, within a tenth."""
+    rows = [
+        replace(one, error=at, error_lo=at - 0.1, error_hi=at + 0.1)
+        for one in fit.held_out
+        if (at := errors.get(one.method)) is not None and one.kind == "ranks"
+    ]
+    return replace(fit, held_out=tuple(rows))
 
 
-def test_an_interval_that_decides_nothing_is_called_vague(fit):
-    assert "vague" not in fit.verdict()[2]
+def test_the_error_of_the_trusted_one_on_held_out_ranks_is_told(fit):
+    case = with_errors(found(fit), gumbel=0.02, gev=-0.3)
+    assert case.verdict()[-1] == (
+        "trust Gumbel: fitted on 4 ranks, it missed the wait of 8 by +2.0 % (−8.0 % to "
+        "+12 %)"
+    )
+    row = replace(case.held_out[0], error_lo=np.nan, error_hi=np.nan)
+    assert replace(case, held_out=(row,)).verdict()[-1].endswith("of 8 by +2.0 %")
+
+
+def test_one_that_missed_more_than_others_is_told_beside_the_best(fit):
+    case = with_errors(found(fit), gumbel=0.4, gev=-0.3, lmoments=0.1)
+    assert case.verdict()[-1].endswith("by +40 % (+30 % to +50 %), L-moments by +10 %")
+
+
+def test_where_all_miss_none_is_trusted(fit):
+    case = with_errors(found(fit), gumbel=0.4, gev=-0.6)
+    assert case.verdict()[-2:] == (
+        (
+            "no predictor is to be trusted here: all miss held-out ranks, by +40 % or "
+            "more; profile more steps"
+        ),
+        f"least bad: Gumbel, {told_at_most(case)}; +40 % off on held-out ranks",
+    )
+    # what may be chance is no miss
+    by_chance = tuple(replace(one, error_lo=-0.1) for one in case.held_out)
+    assert replace(case, held_out=by_chance).verdict()[-1].startswith("trust Gumbel")
+
+
+def told_at_most(fit):
+    row = fit.to_frame().iloc[-1]
+    lo, hi = time_us(row["tau_lo_us"]), time_us(row["tau_hi_us"])
+    return f"{time_us(row['tau_us'])} at 4,096 ranks ({lo} to {hi})"
+
+
+@pytest.mark.parametrize(("power", "end"), [(15, " to "), (200, " or more)")])
+def test_nobody_is_told_to_trust_what_decides_nothing(fit, power, end):
+    assert "no predictor" not in " ".join(fit.verdict())
     drawn_us = fit.resampled.resampled_us
-    wide = {**drawn_us, "gumbel": drawn_us["gumbel"] ** 30}
+    gumbel_us = drawn_us["gumbel"]
+    typical_us = np.median(gumbel_us, axis=0)
+    wide = {**drawn_us, "gumbel": typical_us * (gumbel_us / typical_us) ** power}
     vague = replace(fit, resampled=replace(fit.resampled, resampled_us=wide))
-    assert "too vague to build on: profile more steps" in found(vague).verdict()[2]
+    said = found(vague).verdict()
+    assert said[-2] == (
+        "no predictor is to be trusted here: the interval of Gumbel is too wide; profile "
+        "more steps"
+    )
+    assert said[-1].startswith("least bad: Gumbel, ")
+    assert end in said[-1]
+    assert not any(one.startswith("trust") for one in said)
+
+
+def test_times_that_are_too_coarse_leave_nobody_to_trust(fit):
+    coarse = Check("rounding", 0.6, 0.1, np.nan, True, "", METHODS)
+    said = replace(fit, checked=(coarse,)).verdict()
+    assert "no predictor is to be trusted here: times are too coarse; " in said[-2]
+    harmless = replace(coarse, methods=())
+    assert replace(fit, checked=(harmless,)).verdict()[-1].startswith("trust Gumbel")
+
+
+@given(st.floats(1e-3, 1e9), st.floats(0.01, 1), st.floats(1, 1e12))
+def test_an_interval_has_two_ends_or_none_above(tau_us, low, high):
+    said = verdict.span_us(tau_us, tau_us * low, tau_us * high)
+    assert said.startswith(time_us(tau_us * low))
+    assert said.endswith(" or more") == (tau_us * high >= verdict.UNBOUNDED * tau_us)
+
+
+def test_no_interval_is_written_as_nothing():
+    assert verdict.span_us(1.0, np.nan, np.nan) == ""
+    assert verdict.span_us(1.0, 0.5, np.inf) == "0.5 µs or more"
+    assert verdict.span_us(1.0, 0.5, np.nan) == "0.5 µs or more"
 
 
 def test_a_fit_of_little_of_the_tax_is_not_taken_for_the_job(fit):
@@ -146,8 +235,15 @@ def test_a_fit_of_little_of_the_tax_is_not_taken_for_the_job(fit):
     little = Coverage(83, 32, 405_047.0, 1_123.0, notes)
     case = replace(fit, inputs=replace(fit.inputs, coverage=little))
     assert case.verdict()[0] == (
-        "the fit describes 0.3 % of the tax: do not extrapolate it to the job; the rest is "
-        "left out (51 × the path runs through the CPU; 3 × no GEMM, and 1 more reason)"
+        "do not take this for the job's tax: 0.3 % of it is described, the rest left out "
+        "(51 × the path runs through the CPU; 3 × no GEMM, and 1 more reason)"
     )
     assert len(case.verdict()) == 4
     assert verdict.headline(case).startswith(percent(little.tax_share))
+
+
+def test_half_of_the_tax_is_enough(fit):
+    for entered_us, warned in ((4_499.0, True), (4_500.0, False)):
+        part = Coverage(100, 90, 9_000.0, entered_us)
+        case = replace(fit, inputs=replace(fit.inputs, coverage=part))
+        assert case.verdict()[0].startswith("do not take this for") is warned

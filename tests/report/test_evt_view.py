@@ -7,10 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from synctax import schema
+from synctax.evt.doubts import Check
 from synctax.evt.fit import fit_evt, fit_evt_maxima
-from synctax.evt.results import Options
+from synctax.evt.options import Options
+from synctax.evt.tax import METHODS
 from synctax.report import evt_plots, evt_view, tables
 from synctax.report.output import Result
+from synctax.texts import ABSENT
 from tests.evt.simulated import block_times, gumbel_ranks
 
 ASKED = {"level": 0.95}
@@ -43,17 +46,50 @@ def test_sentences_come_first_then_predictions_errors_doubts_and_a_plot(fit):
         text.index(words)
         for words in (
             "100 instances of 1 compute block of tp over 8 ranks\n",
-            "each doubling of the ranks adds",
+            "mean wait of a rank: ",
+            "the tail ",
             "trust ",
             "ranks    ",
             "on these paths: predicted",
             "how far predictors miss what they were not fitted to:",
-            "! 4096 ranks are 1024 times those of the fit",
+            "! 4,096 ranks are 1,024 times the 4 of the fit",
             "quantiles of the maxima z (o)",
         )
     ]
     assert places == sorted(places)
     assert "density of the maxima" not in text
+    assert "laws beside the maxima" not in text
+
+
+def test_doubts_about_others_than_the_trusted_one_are_counted_only(fit):
+    def told(*checks, every=False):
+        lines = shown(replace(fit, checked=checks), every=every).splitlines()
+        return [
+            line for line in lines if line.startswith(("! ", "no check")) or "doubt" in line
+        ]
+
+    reach = Check("reach", 9.0, 8.0, np.nan, True, "far", METHODS)
+    further = Check("deviations_reach", 9.0, 8.0, np.nan, True, "further", ("deviations",))
+    skew = Check("skew", 9.0, 8.0, np.nan, True, "skewed", ("deviations",))
+    memory = Check("autocorrelation", 9.0, 8.0, np.nan, True, "remembers")
+    assert told(reach) == ["! far"]
+    assert told(memory, skew, further, reach) == [
+        "! far",
+        "  3 more doubts: -v, or --checks",
+    ]
+    assert told(skew) == [
+        "no check speaks against Gumbel",
+        "  1 more doubt: -v, or --checks",
+    ]
+    every = told(memory, skew, further, reach, every=True)
+    assert every == ["! further", "! far", "! skewed", "! remembers"]
+
+
+def test_an_interval_without_an_upper_end_shows_none(fit):
+    frame = fit.to_frame()
+    frame["tau_gev_hi_us"] = frame["tau_gev_us"] * 1e9
+    text = tables.to_text([evt_view.growth(Result(schema.FIT_EVT, frame, ASKED))])
+    assert text.count(" or more") == len(frame)
 
 
 def test_every_plot_is_shown_when_all_is_asked_for(fit):
@@ -79,7 +115,7 @@ def test_maxima_alone_show_laws_of_maxima_alone(of_maxima):
 
 
 def test_a_fit_that_nothing_speaks_against_says_so(fit):
-    text = shown(replace(fit, found=tuple(replace(c, fired=False) for c in fit.found)))
+    text = shown(replace(fit, checked=tuple(replace(c, fired=False) for c in fit.checked)))
     assert "no check speaks against the fit (all: --checks)" in text
 
 
@@ -99,7 +135,7 @@ def test_kinds_of_blocks_are_pointed_to_where_there_are_several(fit):
         options=QUICK,
     )
     text = shown(two)
-    assert "(by kind of block: --segments)" in text
+    assert "; by kind of block: --segments" in text
     assert "2nd half by the 1st, 4 ranks" in text
     text = shown_table(two, schema.FIT_EVT_SEGMENTS, two.per_segment())
     assert "forward" in text
@@ -122,7 +158,7 @@ def test_a_predictor_that_misses_one_trial_is_absent_there(fit):
     assert [line.split()[0] for line in lines[2:]] == [
         *("Gumbel", "GEV", "L-moments", "deviations"),
     ]
-    assert lines[3].endswith(tables.ABSENT)
+    assert lines[3].endswith(ABSENT)
     assert " to " not in lines[2]
 
 
@@ -132,9 +168,25 @@ def test_blocks_and_checks_are_laid_out(fit):
     assert "GEMM" not in text  # no block tells one
     text = shown_table(fit, schema.FIT_EVT_CHECKS, fit.checks())
     assert "common variation" in text
-    assert "4096 ranks are 1024 times" in text
+    assert "4,096 ranks are 1,024 times" in text
+    assert "above 8 " in text
+    assert "times the ranks of the fit" in text
+    assert "below −0.02" in text
+    assert "sure not to be 0" in text
+    assert "beyond ±0.05" in text
     text = shown_table(fit, schema.FIT_EVT_HOLDOUT, fit.holdout())
     assert "8 ranks by groups of 4" in text
+
+
+def test_ratios_near_one_have_two_digits(fit):
+    one = replace(fit.segments[0], ratio=1.0, ratio_lo=0.996, ratio_hi=1.004)
+    text = shown(replace(fit, segments=(one,)))
+    assert ": 1.00 times (1.00 to 1.00)" in text
+    rows = replace(fit, segments=(replace(one, blocks_ratio=12.34),))
+    text = shown_table(rows, schema.FIT_EVT_SEGMENTS, rows.per_segment())
+    assert "1.00 to 1.00" in text
+    assert " 12.3 " in text
+    assert text.splitlines()[2].split()[:3] == ["group", "ranks", "instances"]
 
 
 def test_long_names_are_cut_and_tables_without_rows_say_so(fit, of_maxima):
@@ -148,7 +200,7 @@ def test_long_names_are_cut_and_tables_without_rows_say_so(fit, of_maxima):
     assert len(text.splitlines()) == 2 + 800
 
 
-@pytest.mark.parametrize("kind", evt_plots.KINDS)
+@pytest.mark.parametrize("kind", schema.FIT_EVT_POINTS)
 @pytest.mark.parametrize("blocks", [True, False])
 def test_plots_are_drawn_in_the_signs_there_are(fit, monkeypatch, kind, blocks):
     monkeypatch.setattr(evt_plots, "can_show_blocks", lambda: blocks)
@@ -168,16 +220,14 @@ def test_plots_are_drawn_in_the_signs_there_are(fit, monkeypatch, kind, blocks):
 )
 def test_distances_are_told_with_what_is_known_of_their_p(fit, low, high, words):
     gof = {**fit.quality.gof, "gumbel_d_p_lo": low, "gumbel_d_p_hi": high}
-    text = shown(replace(fit, quality=replace(fit.quality, gof=gof)))
+    text = shown(replace(fit, quality=replace(fit.quality, gof=gof)), every=True)
     line = next(line for line in text.splitlines() if line.startswith("laws beside"))
     assert words in line
     assert "; GEV: distribution off by" in line
 
 
 def test_points_of_a_plot_follow_it(fit):
-    from synctax.evt.rows import POINTS
-
-    for kind, table in POINTS.items():
+    for kind, table in schema.FIT_EVT_POINTS.items():
         result = Result(table, fit.points(kind), ASKED)
         parts = evt_view.points(fit, result, kind)
         assert tables.to_text(parts).startswith(evt_plots.drawn(fit, kind)[0])
@@ -199,9 +249,12 @@ def test_points_are_those_of_the_laws(fit):
 def test_a_fit_of_rounded_times_is_doubted():
     rounded = np.round(gumbel_ranks(100, 4).us / 4) * 4
     found = fit_evt(block_times(rounded, resolution_us=4.0), options=QUICK)
-    assert "times come in steps of 4 µs" in shown(found)
+    assert "times come in steps of 4 µs" in shown(found, every=True)
+    # predictions hold
+    assert "times come in steps" not in shown(found)
     coarse = np.round(gumbel_ranks(100, 4).us / 20) * 20
     coarse = block_times(coarse + np.arange(100)[:, None] / 1e3, resolution_us=20.0)
     found = fit_evt(coarse, options=QUICK)
-    assert "laws beside the maxima" not in shown(found)
+    assert "laws beside the maxima" not in shown(found, every=True)
+    assert "! times come in steps of 20 µs" in shown(found)
     assert "no_goodness_of_fit" in {note.reason for note in found.notes}

@@ -13,6 +13,7 @@ from synctax.report import tables
 from synctax.report.output import Result
 from synctax.report.tables import Field
 from synctax.schema import Column, Table
+from synctax.texts import number, percent, rate_gb_per_s, size_bytes, time_us
 
 WIDE = [Field(f"column {i}", ["1,000"], rank=i) for i in range(20)]
 
@@ -224,18 +225,18 @@ def test_no_rows_are_said():
 
 @given(st.integers(-(10**15), 10**15))
 def test_whole_numbers_are_written_in_full(value):
-    assert int(tables.number(value).replace(",", "")) == value
+    assert int(number(value).replace(",", "")) == value
 
 
 @given(st.floats(1e-3, 1e12) | st.floats(1e-12, 1e-3))
 def test_three_digits_are_right(value):
     assert math.isclose(
-        float(tables.number(value).replace(",", "")), value, rel_tol=6e-3, abs_tol=5e-4
+        float(number(value).replace(",", "")), value, rel_tol=6e-3, abs_tol=5e-4
     )
 
 
 def test_infinities_are_words():
-    assert (tables.number(math.inf), tables.number(-math.inf)) == ("inf", "-inf")
+    assert (number(math.inf), number(-math.inf)) == ("inf", "-inf")
 
 
 @pytest.mark.parametrize(
@@ -243,17 +244,17 @@ def test_infinities_are_words():
     [(999.4, "999 µs"), (999.7, "1 ms"), (-2500.0, "-2.5 ms"), (3.59e9, "3,590 s")],
 )
 def test_units_change_where_rounding_reaches_them(value_us, text):
-    assert tables.time_us(value_us) == text
+    assert time_us(value_us) == text
 
 
 @pytest.mark.parametrize(
     "write",
     [
-        tables.number,
-        tables.time_us,
-        tables.percent,
-        tables.size_bytes,
-        tables.rate_gb_per_s,
+        number,
+        time_us,
+        percent,
+        size_bytes,
+        rate_gb_per_s,
     ],
 )
 def test_absent_is_a_dash_everywhere(write):
