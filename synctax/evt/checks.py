@@ -4,7 +4,8 @@ import math
 
 from synctax.evt.doubts import Check, doubt, in_order
 from synctax.evt.doubts_of_variation import common, light_tail, ranks, skew, straggler
-from synctax.evt.gev import MIN_REGULAR_SHAPE
+from synctax.evt.goodness import MAX_FINE_RESOLUTION, MAX_RESOLUTION
+from synctax.evt.likelihood import MIN_REGULAR_SHAPE
 from synctax.evt.predict import Predictors
 from synctax.evt.resample import Memory
 from synctax.evt.scenarios import SlowRanks
@@ -27,14 +28,8 @@ DEVIATIONS_REACH = 0.1
 MAX_AUTOCORRELATION = 0.1
 """Of instance maxima, at the next instance."""
 
-MAX_ROUNDING = 0.1
-"""Step of the times, as a share of the scale of the maxima, that jitter can make up for."""
-
 MAX_SHAPE_P = 0.05
 """ξ is told from 0 below this p: where its interval of 95 % leaves out 0."""
-
-FATAL_ROUNDING = 0.5
-"""Step beyond which tests of the fit mean nothing."""
 
 _SHAPELESS: tuple[Method, ...] = ("gumbel", "lmoments")
 
@@ -216,11 +211,11 @@ def rounding(resolution_us: float, scale_us: float) -> Check:
         Scale of the maxima, b · σ.
     """
     effect = resolution_us / scale_us
-    fatal = effect > FATAL_ROUNDING
+    fatal = effect > MAX_RESOLUTION
     return doubt(
         "rounding",
-        (effect, MAX_ROUNDING, math.nan),
-        effect > MAX_ROUNDING,
+        (effect, MAX_FINE_RESOLUTION, math.nan),
+        effect > MAX_FINE_RESOLUTION,
         f"times come in steps of {time_us(resolution_us)}, {percent(effect)} of the scale "
         "of the maxima: "
         + (

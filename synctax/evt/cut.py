@@ -127,6 +127,27 @@ def select(times: BlockTimes, rows: Bool | I64) -> BlockTimes:
     )
 
 
+def keep_blocks(times: BlockTimes, stays: Bool) -> BlockTimes:
+    """Keep some blocks with their rows, and number them anew.
+
+    Parameters
+    ----------
+    times : BlockTimes
+        i rows of c blocks.
+    stays : (c,) bool
+        Which.
+
+    Returns
+    -------
+    BlockTimes
+        These blocks, in their order.
+    """
+    kept = select(times, stays[times.block])
+    number = np.cumsum(stays) - 1
+    blocks = tuple(b for b, stay in zip(times.blocks, stays, strict=True) if stay)
+    return replace(kept, blocks=blocks, block=number[kept.block])
+
+
 def units(times: BlockTimes) -> I64:
     """Number the instances: rows that were cut from one instance share a number.
 

@@ -13,7 +13,7 @@ import numpy as np
 from synctax.arrays import F64, I64
 from synctax.errors import FitError
 from synctax.evt.gpd import GpdFit, fit_gpd
-from synctax.evt.model import BlockTimes
+from synctax.evt.model import LEAST_RANKS, BlockTimes
 from synctax.evt.sample import dot
 from synctax.notes import Note
 
@@ -226,7 +226,7 @@ def deviations_us(times: BlockTimes) -> F64:
     FitError
         For a single rank, which deviates from nothing.
     """
-    if times.m < 2:
+    if times.m < LEAST_RANKS:
         raise FitError("deviations from the mean of an instance need at least 2 ranks")
     off = times.us - times.us.mean(axis=1, keepdims=True)
     return np.asarray(off * math.sqrt(times.m / (times.m - 1)))

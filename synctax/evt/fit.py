@@ -20,7 +20,7 @@ from synctax.evt.doubts import Check
 from synctax.evt.goodness import MAX_RESOLUTION
 from synctax.evt.holdout import HoldOut, hold_out, trials
 from synctax.evt.inputs import Found, Given, Inputs, gather, refusal
-from synctax.evt.model import BlockTimes
+from synctax.evt.model import LEAST_RANKS, BlockTimes
 from synctax.evt.predict import Predictors, fit_maxima, fit_standard, fit_what_fits
 from synctax.evt.quality import quality
 from synctax.evt.resample import Memory, memory
@@ -172,7 +172,7 @@ def fit_evt_maxima(
     ValueError
         If `n_fit`, `a_us` or `r` cannot be.
     """
-    if n_fit < 2 or not (a_us > 0 and r > 0):
+    if n_fit < LEAST_RANKS or not (a_us > 0 and r > 0):
         raise ValueError(f"n_fit {n_fit}, a_us {a_us} and r {r} cannot be")
     asked = options or Options()
     inputs = Inputs((), None, n_fit, source=source or Origin("maxima"))

@@ -10,23 +10,21 @@ from synctax.arrays import F64
 from synctax.errors import FitError
 from synctax.evt.growth import MAX_MEAN_SHAPE, growth_of_mean, slope_of_mean
 from synctax.evt.gumbel import log_groups
-from synctax.evt.likelihood import MIN_SHAPE, gev_objective
+from synctax.evt.likelihood import (
+    AT_MIN_SHAPE,
+    INSIDE,
+    MAX_START_SHAPE,
+    MIN_REGULAR_SHAPE,
+    MIN_SHAPE,
+    ZERO_BELOW,
+    gev_objective,
+)
 from synctax.evt.moments import gev_parameters, gev_shape, of_sorted, standardise
-from synctax.evt.optimum import Peak, climb, highest, inverse
+from synctax.evt.optimum import Peak, inverse, search
 from synctax.evt.sample import MIN_DISTINCT_VALUES, Standard, checked
 
 START_SHAPES = (0.0, 0.1, -0.1)
 """Shapes at which the search starts beside that of the L-moments."""
-
-MIN_REGULAR_SHAPE = -0.5
-"""At and below it estimates are not asymptotically normal: no standard errors."""
-
-GUMBEL_BELOW = 1e-12
-"""A smaller |ξ| is taken for 0 by distributions and quantiles, whose digits end there."""
-
-_MAX_START_SHAPE = 0.8
-_INSIDE = 0.95  # of the way to the edge of the support, where a start is put
-_AT_BOUND = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +163,7 @@ class GevFit:
 
     def _quantile(self, y: F64) -> F64:
         """Bring a quantile of the standard Gumbel distribution to this one."""
-        if abs(self.shape) < GUMBEL_BELOW:
+        if abs(self.shape) < ZERO_BELOW:
             return self.loc + self.scale * y
         with np.errstate(over="ignore"):
             return self.loc + self.scale * np.expm1(self.shape * y) / self.shape
@@ -173,7 +171,7 @@ class GevFit:
     def _reduced(self, z: F64) -> F64:
         """log(1 + ξt)/ξ; infinite beyond an end of the support, on its side."""
         t = (np.asarray(z, np.float64) - self.loc) / self.scale
-        if abs(self.shape) < GUMBEL_BELOW:
+        if abs(self.shape) < ZERO_BELOW:
             return t
         with np.errstate(divide="ignore"):
             return np.log1p(np.maximum(self.shape * t, -1.0)) / self.shape
@@ -230,16 +228,12 @@ def fit_gev(
 
 def find_peak(sample: Standard, start: GevFit | None) -> Peak:
     """Find the highest maximum, or say why there is none."""
-    objective = gev_objective(sample.x)
-    if start is not None:
-        peak = climb(objective, standard_start(sample, start))
-        if peak.is_maximum:
-            return peak
-    best = highest(objective, _starts(sample.x))
+    near = None if start is None else standard_start(sample, start)
+    best = search(gev_objective(sample.x), near, lambda: _starts(sample.x))
     if best.is_maximum:
         return best
     shape = float(best.point.at[2])
-    if shape < MIN_SHAPE + _AT_BOUND:
+    if shape < MIN_SHAPE + AT_MIN_SHAPE:
         raise FitError(
             f"the GEV shape of {sample.x.size} block maxima runs to its bound -1: they end "
             "abruptly at their largest value; take the Gumbel fit, or more blocks"
@@ -263,17 +257,17 @@ def standard_start(sample: Standard, fit: GevFit) -> F64:
 def _starts(x: F64) -> list[F64]:
     moments = of_sorted(x)
     shapes = (gev_shape(moments.t3), *START_SHAPES)
-    bounded = (min(max(shape, -_MAX_START_SHAPE), _MAX_START_SHAPE) for shape in shapes)
+    bounded = (min(max(shape, -MAX_START_SHAPE), MAX_START_SHAPE) for shape in shapes)
     return [_feasible(x, *gev_parameters(moments, shape), shape) for shape in bounded]
 
 
 def _feasible(x: F64, loc: float, scale: float, shape: float) -> F64:
     """Pull a shape towards 0 until all values lie within the support."""
     below, above = (loc - float(x[0])) / scale, (float(x[-1]) - loc) / scale
-    if shape > 0 and shape * below > _INSIDE:
-        shape = _INSIDE / below
-    if shape < 0 and -shape * above > _INSIDE:
-        shape = -_INSIDE / above
+    if shape > 0 and shape * below > INSIDE:
+        shape = INSIDE / below
+    if shape < 0 and -shape * above > INSIDE:
+        shape = -INSIDE / above
     return np.array([loc, math.log(scale), shape])
 
 

@@ -7,22 +7,20 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.errors import FitError
-from synctax.evt.likelihood import MIN_SHAPE, reduced
-from synctax.evt.optimum import Objective, Peak, Point, climb, highest, infeasible, inverse
+from synctax.evt.likelihood import (
+    AT_MIN_SHAPE,
+    INSIDE,
+    MAX_START_SHAPE,
+    MIN_REGULAR_SHAPE,
+    MIN_SHAPE,
+    ZERO_BELOW,
+    reduced,
+)
+from synctax.evt.optimum import Objective, Peak, Point, infeasible, inverse, search
 from synctax.evt.sample import MIN_DISTINCT_VALUES, checked, dot
 
 START_SHAPES = (0.0, 0.2, -0.2)
 """Shapes at which the search starts beside that of the moments."""
-
-MIN_REGULAR_SHAPE = -0.5
-"""At and below it estimates are not asymptotically normal: no standard errors."""
-
-EXPONENTIAL_BELOW = 1e-12
-"""A smaller |ξ| is taken for 0 by distributions and quantiles, whose digits end there."""
-
-_MAX_START_SHAPE = 0.8
-_INSIDE = 0.95
-_AT_BOUND = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +80,13 @@ class GpdFit:
         """What an excess is larger than with probability p, exact for the smallest p."""
         with np.errstate(divide="ignore", over="ignore"):
             y = -np.log(np.asarray(p, np.float64))
-            if abs(self.shape) < EXPONENTIAL_BELOW:
+            if abs(self.shape) < ZERO_BELOW:
                 return self.scale * y
             return self.scale * np.expm1(self.shape * y) / self.shape
 
     def _reduced(self, t: F64) -> F64:
         inside = np.maximum(t, 0.0)
-        if abs(self.shape) < EXPONENTIAL_BELOW:
+        if abs(self.shape) < ZERO_BELOW:
             return inside
         with np.errstate(divide="ignore"):
             return np.log1p(np.maximum(self.shape * inside, -1.0)) / self.shape
@@ -185,16 +183,11 @@ def gpd_objective(x: F64) -> Objective:
 
 def _peak(x: F64, near: F64 | None) -> Peak:
     """Find the highest maximum, or say why there is none."""
-    objective = gpd_objective(x)
-    if near is not None:
-        peak = climb(objective, near)
-        if peak.is_maximum:
-            return peak
-    best = highest(objective, _starts(x))
+    best = search(gpd_objective(x), near, lambda: _starts(x))
     if best.is_maximum:
         return best
     shape = float(best.point.at[1])
-    if shape < MIN_SHAPE + _AT_BOUND:
+    if shape < MIN_SHAPE + AT_MIN_SHAPE:
         raise FitError(
             f"the tail shape of {x.size} excesses runs to its bound -1: they end abruptly "
             "at their largest value; a higher threshold or more instances would help"
@@ -210,11 +203,11 @@ def _starts(x: F64) -> list[F64]:
     moments = (1 - 1 / float(x.var())) / 2
     starts = []
     for shape in (moments, *START_SHAPES):
-        bounded = min(max(shape, -_MAX_START_SHAPE), _MAX_START_SHAPE)
+        bounded = min(max(shape, -MAX_START_SHAPE), MAX_START_SHAPE)
         starts.append(_feasible(x, 1 - bounded, bounded))
     return starts
 
 
 def _feasible(x: F64, scale: float, shape: float) -> F64:
     """Pull a negative shape towards 0 until all values lie within the support."""
-    return np.array([math.log(scale), max(shape, -_INSIDE * scale / float(x[-1]))])
+    return np.array([math.log(scale), max(shape, -INSIDE * scale / float(x[-1]))])

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import F64
-from synctax.evt.moments import EULER_GAMMA
 
 MAX_MEAN_SHAPE = 1.0
 """From here on the mean of a GEV distribution is infinite."""
@@ -145,7 +144,7 @@ def slope_of_mean(log_k: F64 | float, shape: float) -> F64 | float:
 
 def exponential_series(log: float | F64, *, of_mean: bool) -> list[F64 | float]:
     """Expand (exp(A(ξ)) - 1)/ξ in powers of ξ."""
-    gamma = (zeta if of_mean else 0.0 for zeta in (EULER_GAMMA, *_ZETA))
+    gamma = (zeta if of_mean else 0.0 for zeta in (np.euler_gamma, *_ZETA))
     # j times the coefficient of ξ^j in A
     a = [log * (j == 0) + zeta for j, zeta in enumerate(gamma)]
     c: list[F64 | float] = [1.0]

@@ -7,7 +7,6 @@ from typing import overload
 import numpy as np
 
 from synctax.arrays import F64
-from synctax.evt.moments import EULER_GAMMA
 from synctax.evt.sample import MIN_DISTINCT_VALUES, checked, dot
 
 _MAX_STEPS = 100
@@ -73,7 +72,7 @@ class GumbelFit:
         Synchronization-tax paper, section 5.2; the maximum of k Gumbel(μ, σ) is
         Gumbel(μ + σ ln k, σ).
         """
-        return self.loc + self.scale * (EULER_GAMMA + log_groups(k))
+        return self.loc + self.scale * (np.euler_gamma + log_groups(k))
 
     @overload
     def mean_se(self, k: float) -> float: ...
@@ -92,7 +91,7 @@ class GumbelFit:
         float or array of float64
             In the unit of the sample.
         """
-        slope = EULER_GAMMA + log_groups(k)
+        slope = np.euler_gamma + log_groups(k)
         (ll, ls), (_, ss) = self.cov.tolist()
         variance: F64 | float = ll + slope * (2 * ls + slope * ss)
         return np.sqrt(variance)

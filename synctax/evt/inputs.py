@@ -1,21 +1,18 @@
 """What a fit is made from: sets of block times, brought to one number of ranks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from synctax.errors import FitError, SynctaxError
-from synctax.evt.cut import cut, join, select
-from synctax.evt.model import BlockTimes, Coverage
+from synctax.evt.cut import cut, join, keep_blocks
+from synctax.evt.model import LEAST_RANKS, BlockTimes, Coverage
 from synctax.evt.standard import Standard, standardise
 from synctax.evt.tax import Origin
 from synctax.evt.texts import percent
 from synctax.notes import Note
-
-LEAST_RANKS = 2
-"""Nobody waits alone."""
 
 
 class Found(Protocol):
@@ -199,11 +196,7 @@ def _only(sets: Sequence[BlockTimes], standard: Standard) -> tuple[BlockTimes, .
     stays[standard.kept] = True
     found = []
     for times, begin in zip(sets, first[:-1], strict=True):
-        own = stays[begin : begin + len(times.blocks)]
-        rows = select(times, own[times.block])
-        blocks = tuple(b for b, stay in zip(times.blocks, own, strict=True) if stay)
-        number = np.cumsum(own) - 1
-        found.append(replace(rows, blocks=blocks, block=number[rows.block]))
+        found.append(keep_blocks(times, stays[begin : begin + len(times.blocks)]))
     return tuple(times for times in found if len(times))
 
 

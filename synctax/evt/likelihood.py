@@ -11,6 +11,21 @@ from synctax.evt.sample import dot
 MIN_SHAPE = -1.0
 """At and below it the likelihood has no maximum: it grows without bound."""
 
+AT_MIN_SHAPE = 1e-3
+"""A search that ends so near to that bound has run to it."""
+
+MIN_REGULAR_SHAPE = -0.5
+"""At and below it estimates are not asymptotically normal: no standard errors."""
+
+ZERO_BELOW = 1e-12
+"""A smaller |ξ| is taken for 0 by distributions and quantiles, whose digits end there."""
+
+MAX_START_SHAPE = 0.8
+"""A search starts with a |ξ| of at most this."""
+
+INSIDE = 0.95
+"""Of the way to the edge of the support, where a search starts at the farthest."""
+
 _SERIES_BELOW = 0.02  # of the largest |ξt|
 _SERIES_TERMS = 9
 _PIECE = 4096  # values at a time, which stay in the processor's cache

@@ -7,6 +7,9 @@ import numpy as np
 from synctax.arrays import F64, I64
 from synctax.notes import Note
 
+LEAST_RANKS = 2
+"""Nobody waits alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Block:

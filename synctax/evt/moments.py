@@ -8,9 +8,6 @@ import numpy as np
 from synctax.arrays import F64
 from synctax.evt.sample import Standard, dot
 
-EULER_GAMMA = 0.5772156649015329
-"""Mean of the standard Gumbel distribution."""
-
 _SMALL_SHAPE = 1e-6
 _MAX_STEPS = 20
 
@@ -99,7 +96,7 @@ def gumbel_parameters(moments: LMoments) -> tuple[float, float]:
         In the unit of the sample.
     """
     scale = moments.l2 / math.log(2)
-    return moments.l1 - EULER_GAMMA * scale, scale
+    return moments.l1 - np.euler_gamma * scale, scale
 
 
 def gev_parameters(moments: LMoments, shape: float) -> tuple[float, float]:

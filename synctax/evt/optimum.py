@@ -179,6 +179,32 @@ def _line_search(objective: Objective, here: Point, step: F64, free: slice) -> P
     return None
 
 
+def search(
+    objective: Objective, near: F64 | None, starts: Callable[[], Sequence[F64]]
+) -> Peak:
+    """Climb from a point near the maximum; elsewhere only where that leads nowhere.
+
+    Parameters
+    ----------
+    objective : callable
+        Value, gradient and Hessian at a point.
+    near : (p,) float64 or None
+        A feasible point.
+    starts : callable
+        Gives the points for `highest`.
+
+    Returns
+    -------
+    Peak
+        A maximum if one was found.
+    """
+    if near is not None:
+        peak = climb(objective, near)
+        if peak.is_maximum:
+            return peak
+    return highest(objective, starts())
+
+
 def highest(objective: Objective, starts: Sequence[F64]) -> Peak:
     """Climb from several starts.
 

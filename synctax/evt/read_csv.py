@@ -9,7 +9,7 @@ import numpy as np
 from synctax.arrays import F64, I64, Bool
 from synctax.errors import BadInputError
 from synctax.evt.csv_table import Chunk, Table, wrong
-from synctax.evt.model import Block, BlockTimes
+from synctax.evt.model import LEAST_RANKS, Block, BlockTimes
 from synctax.notes import Note
 
 REQUIRED = ("block", "instance", "rank", "us")
@@ -210,7 +210,7 @@ def _times(
     _check_measured(table, lines, order, np.repeat(first, size))
     # of sizes that are equally frequent the larger stays
     m, count = max(Counter(size.tolist()).items(), key=lambda one: (one[1], one[0]))
-    if m < 2:
+    if m < LEAST_RANKS:
         raise BadInputError(
             f"{table.source}: most instances have one rank; expected the times of all "
             "ranks of a group, at least two"

@@ -1,12 +1,12 @@
 """Bring blocks of different length to one scale: z-scores of their maxima."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from synctax.arrays import F64, I64, Bool
 from synctax.errors import FitError
-from synctax.evt.cut import select, units
+from synctax.evt.cut import keep_blocks, units
 from synctax.evt.model import BlockTimes
 from synctax.notes import Note
 
@@ -52,11 +52,6 @@ class Standard:
         """Mean of b over instances, in µs: what turns z-scores into waits."""
         return float(np.average(self.b_us, weights=self.instances))
 
-    @property
-    def r(self) -> float:
-        """Spread of the blocks in relation to their length: mean b / mean a."""
-        return self.mean_b_us / self.mean_a_us
-
 
 def standardise(times: BlockTimes, *, min_instances: int = MIN_INSTANCES) -> Standard:
     """Take the mean and spread of each block, and the z-score of each maximum.
@@ -97,14 +92,7 @@ def standardise(times: BlockTimes, *, min_instances: int = MIN_INSTANCES) -> Sta
     stay = ~few & ~flat
     if not stay.any():
         raise FitError(_nothing(instances, flat, min_instances))
-    rows = stay[times.block]
-    number = np.cumsum(stay) - 1
-    kept = select(times, rows)
-    kept = replace(
-        kept,
-        blocks=tuple(b for b, s in zip(times.blocks, stay, strict=True) if s),
-        block=number[kept.block],
-    )
+    kept = keep_blocks(times, stay)
     a_us, b_us = a_us[stay], b_us[stay]
     return Standard(
         a_us=a_us,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from synctax.evt.cut import cut, join, select, units
+from synctax.evt.cut import cut, join, keep_blocks, select, units
 from synctax.notes import Note
 from tests.evt.made import block_times, normal_times
 
@@ -91,6 +91,14 @@ def test_nothing_is_not_pooled():
 def test_groups_of_one_instance_are_one_unit():
     times = block_times(np.ones((4, 4)), block=[0, 0, 1, 1], series=[0, 1, 1, 1])
     assert_array_equal(units(cut(times, 2)[0]), [0, 0, 1, 1, 2, 2, 3, 3])
+
+
+def test_blocks_that_stay_keep_their_rows_and_their_order():
+    times = block_times(np.arange(10.0).reshape(5, 2), block=[2, 0, 1, 2, 3])
+    kept = keep_blocks(times, np.array([True, False, True, False]))
+    assert kept.blocks == (times.blocks[0], times.blocks[2])
+    assert_array_equal(kept.block, [1, 0, 1])
+    assert_array_equal(kept.us, times.us[[0, 1, 3]])
 
 
 def test_selected_rows_come_in_the_order_asked_for():

@@ -36,7 +36,6 @@ def test_blocks_count_by_their_instances():
     assert_array_equal(standard.instances, [10, 30])
     assert standard.mean_a_us == pytest.approx((standard.a_us @ [10, 30]) / 40)
     assert standard.mean_b_us == pytest.approx((standard.b_us @ [10, 30]) / 40)
-    assert standard.r == pytest.approx(standard.mean_b_us / standard.mean_a_us)
 
 
 def test_blocks_of_few_instances_or_no_spread_are_left_out_and_counted():
