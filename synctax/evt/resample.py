@@ -175,6 +175,8 @@ class Sample:
         Maxima, standardised by mean and spread of the resample.
     b_us : float
         Mean spread of the blocks, in µs.
+    block_b_us : (c,) float64
+        Spread of each.
     rows : (i,) int64
         Rows that were drawn.
     weight : (c,) float64
@@ -183,6 +185,7 @@ class Sample:
 
     z: F64
     b_us: float
+    block_b_us: F64
     rows: I64
     weight: F64
 
@@ -226,7 +229,11 @@ class Resampler:
             z = (self.maximum[rows] - mean[block]) / b_us[block]
         # a block of one instance, drawn again and again, may have no spread
         return Sample(
-            z[b_us[block] > 0], float(np.average(b_us, weights=weight)), rows, weight
+            z=z[b_us[block] > 0],
+            b_us=float(np.average(b_us, weights=weight)),
+            block_b_us=b_us,
+            rows=rows,
+            weight=weight,
         )
 
 

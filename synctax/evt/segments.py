@@ -231,28 +231,13 @@ def _compare(
 
     Predicted, measured, by blocks, and predicted where a measurement is known.
     """
-    z, b_us = _standardised(prepared, drawn)
-    fit = fit_gumbel(z, min_distinct=MIN_DISTINCT_VALUES)
-    predicted_us = b_us[prepared.units.block[drawn]] * fit.mean_z(
-        seen.n[drawn] / prepared.m
-    )
+    sample = prepared.sample(drawn)
+    fit = fit_gumbel(sample.z, min_distinct=MIN_DISTINCT_VALUES)
+    b_us = sample.block_b_us[prepared.units.block[drawn]]
+    predicted_us = b_us * fit.mean_z(seen.n[drawn] / prepared.m)
     tax_mean_us = seen.tax_mean_us[drawn]
     comparable_us = np.where(np.isnan(tax_mean_us), np.nan, predicted_us)
     columns = (predicted_us, tax_mean_us, seen.wait_us[drawn], comparable_us)
     return np.array(
         [[mean_known(column[inside[drawn]]) for _, inside in members] for column in columns]
     )
-
-
-def _standardised(prepared: Resampler, drawn: I64) -> tuple[F64, F64]:
-    """Maxima and spreads of what was drawn: `Resampler.sample`, with b of each block."""
-    rows = prepared.units.rows_of(drawn)
-    block = prepared.block[rows]
-    count = int(prepared.block.max()) + 1
-    values = np.maximum(np.bincount(block, minlength=count) * prepared.m, 2)
-    mean = np.bincount(block, prepared.total[rows], count) / values
-    squares = np.bincount(block, prepared.squares[rows], count)
-    b_us = np.sqrt((squares - values * mean * mean).clip(min=0) / (values - 1))
-    spread = b_us[block] > 0
-    z = (prepared.maximum[rows] - mean[block])[spread] / b_us[block][spread]
-    return z, b_us

@@ -74,6 +74,7 @@ def test_a_resample_is_standardised_as_its_instances_would_be(seed):
     assert_allclose(sample.z, again.z, rtol=1e-9, atol=1e-9)
     assert_allclose(sample.weight, again.instances)
     assert sample.b_us == pytest.approx(again.mean_b_us)
+    assert_allclose(sample.block_b_us, again.b_us)
     fitted, expected = refit(prepared, drawn, fit_standard(standard)), fit_standard(again)
     assert fitted is not None
     for method in METHODS:
