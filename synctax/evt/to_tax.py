@@ -18,6 +18,7 @@ from synctax.evt.tax import (
     Method,
     TaxModel,
 )
+from synctax.evt.tax_check import LARGEST_US
 
 if TYPE_CHECKING:
     from synctax.evt.model import Coverage
@@ -170,7 +171,8 @@ def _curve(fit: "EvtFit", method: Method) -> Curve:
         n=tuple(resampled.n.tolist()),
         tau_us=_numbers(resampled.tau_us[method]),
         tau_lo_us=_numbers(lo),
-        tau_hi_us=_numbers(hi),
+        # an upper end beyond every time is none
+        tau_hi_us=_numbers(np.where(hi > LARGEST_US, np.nan, hi)),
         level=fit.options.level,
     )
 

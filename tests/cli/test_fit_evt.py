@@ -86,7 +86,8 @@ def refused(result, code=1) -> str:
 
 def once(*args) -> object:
     """Run a command outside of a test, for many of them."""
-    return CliRunner().invoke(main, [str(arg) for arg in args])
+    # fixtures of a module come before those that set the width of a pipe
+    return CliRunner().invoke(main, [str(arg) for arg in args], env={"COLUMNS": None})
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +143,9 @@ def test_the_tax_is_kept_with_what_it_is_of(told, shown):
     assert model.gumbel.scale == told["fits"]["gumbel"]["scale"]
     assert model.coverage.share_of_tax == pytest.approx(0.9, abs=0.01)
     assert Workspace(place).measured_since(model) == ()
+    # an interval whose upper end lies beyond every time has none
+    assert model.gev.curve.tau_hi_us[-1] is None
+    assert model.gev.curve.tau_hi_us[0] > told["fits"]["gev"]["scale"]
 
 
 def test_a_choice_and_a_lack_are_told_in_sentences():
