@@ -96,27 +96,3 @@ def reduction(tau_us: F64, hockney_floor_us: F64) -> F64:
     array([0.3726])
     """
     return tau_us / (hockney_floor_us + tau_us)
-
-
-def first_crossing(n: F64, tau_us: F64, sent_us: F64) -> int | None:
-    """Find the first size at which the wait outweighs the transfer.
-
-    Parameters
-    ----------
-    n : (k,) float64
-        Sizes, ascending.
-    tau_us, sent_us : (k,) float64
-        Tax and transfer at each.
-
-    Returns
-    -------
-    int or None
-        None where it does at none of them.
-
-    Examples
-    --------
-    >>> first_crossing(np.array([4, 5, 6]), np.array([1, 3, 4]), np.array([2, 2, 2]))
-    5
-    """
-    over = np.flatnonzero(tau_us >= sent_us)
-    return int(n[over[0]]) if over.size else None

@@ -11,9 +11,10 @@ TWO_TREES = (
 )
 NVLS = (
     "a rank's memory is read once by the switch (S out, S/n in), then its shard is "
-    "multicast (S/n out, S in), both at once: NCCL issue 2140; measured 275 GB/s of S on "
-    "8 H100 against 370 GB/s point to point (nccl-tests issue 212), so q is nearer 1.35 "
-    "there"
+    "multicast (S/n out, S in), both at once: S. Jeaugey on nccl-tests pull request 239 "
+    "(algbw = busbw·n/(n+1)) and on NCCL issues 1083 and 1506 (reduce-scatter sends S and "
+    "receives S/n, all-gather the other way); measured 275 GB/s of S on 8 H100 against 370 "
+    "GB/s point to point (nccl-tests issue 212), so q is nearer 1.35 there"
 )
 CHANNEL_LOAD = (
     "Dally, Towles 2004, Principles and Practices of Interconnection Networks, chapter 5: "
@@ -59,18 +60,18 @@ FORMULAS: dict[tuple[str, str], Formula] = {
         "shortest way round", "floor(n/2)", "floor(n²/4)/n", CHANNEL_LOAD
     ),
     ("torus3d", "all_reduce"): Formula(
-        "3-D bucket", "2·sum(d-1), cube: 6(∛n-1)", "2(n-1)/n", PAPER
+        "3-D bucket", "2·sum(d-1), cube: 6·(∛n-1)", "2(n-1)/n", PAPER
     ),
     ("torus3d", "reduce_scatter"): Formula(
-        "3-D bucket", "sum(d-1), cube: 3(∛n-1)", "(n-1)/n", NCCL_TESTS
+        "3-D bucket", "sum(d-1), cube: 3·(∛n-1)", "(n-1)/n", NCCL_TESTS
     ),
     ("torus3d", "all_gather"): Formula(
-        "3-D bucket", "sum(d-1), cube: 3(∛n-1)", "(n-1)/n", NCCL_TESTS
+        "3-D bucket", "sum(d-1), cube: 3·(∛n-1)", "(n-1)/n", NCCL_TESTS
     ),
     ("torus3d", "all_to_all"): Formula(
         "shortest way",
-        "sum(floor(d/2))",
-        "sides·max(floor(d²/4)/d), cube: 3∛n/4",
+        "sum(floor(d/2)), cube: 3·∛n/2",
+        "sides·max(floor(d²/4)/d), cube: 3·∛n/4",
         CHANNEL_LOAD,
     ),
     ("switched", "all_reduce"): Formula("two-phase all-pairs", "2", "2(n-1)/n", PAPER),

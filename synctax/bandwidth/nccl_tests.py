@@ -1,44 +1,50 @@
-"""What nccl-tests printed: sizes and times, whatever stands between them.
+"""What nccl-tests printed: sizes and times, of which operation and over how many ranks.
 
-The table is found by its header (`size count type ...`), and the columns by their names
-and units there. Launchers put prefixes before lines, NCCL writes warnings in between, and
-options add columns; rows are read from the right, where the columns are numbers.
+A file may hold several runs, each with its own preamble, header and rows; NCCL writes
+warnings in between.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from math import inf, nan
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
-from synctax.bandwidth.topology import LEAST_RANKS, OPS, Op
+from synctax.bandwidth.nccl_lines import (
+    Header,
+    Prefix,
+    Row,
+    has_time,
+    header,
+    is_header,
+    lines,
+    row,
+    with_units,
+)
+from synctax.bandwidth.topology import BYTES_PER_US, LEAST_RANKS, OPS, Op
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
 
 MAX_ERROR = 1e-2
 """Largest deviation in the column `error` of old versions that is still rounding."""
 
-MAX_BUSBW_OFF = 0.05
-"""By how much bus over algorithm bandwidth may miss the factor of operation and ranks."""
+MAX_RATE_OFF = 0.05
+"""By how much bandwidths may miss the time, or the factor of operation and ranks."""
 
 MIN_RATE = 1.0
-"""Below so many GB/s the two decimals of the bandwidths say nothing of that factor."""
+"""Below so many GB/s the two decimals of the bandwidths say nothing of that."""
 
-_PREFIX = re.compile(r"^(?:\[\d+(?:,\d+)*\]<std(?:out|err)>:|\s*\d+: (?=\s*[\d#]))")
-_TAG = re.compile(r"\[\d+\]")
-"""What some launchers put before every piece that is written, within a line too."""
-
-_RANK = re.compile(r"^[#\s]*Rank\s+(\d+)\s.*\bon\b")
+_RANK = re.compile(r"(?:^|#)\s*Rank\s+(\d+)\s+(?:Group\s+(\d+)\s)?.*\bon\b")
 _NRANKS = re.compile(r"\bnranks (\d+)\b")
-_PROGRAM = re.compile(
-    r"(?<![a-z])(all_?reduce|reduce_?scatter|all_?gather|all_?to_?all)(?=_perf|[^a-z]|$)"
+_START = re.compile(r"#\s*nThread\b|nThread \d+ nGpus|# nccl-tests version")
+_STARTING = "Collective test starting"
+
+_WITH_COST = "all_?reduce|reduce_?scatter|all_?gather|all_?to_?all"
+_WITHOUT = "broadcast|send_?recv|hyper_?cube"
+_NAMED = re.compile(rf"(?<![a-z])({_WITH_COST}|{_WITHOUT})(?=_perf|[^a-z]|$)")
+_COMMAND = re.compile(
+    rf"(?<![a-z])({_WITH_COST}|{_WITHOUT}|reduce|gather|scatter|all_?to_?allv)(?=_perf)"
 )
-_UNITS_US = {"ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
-_UNITS_BYTES = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
-_TIMES = ("time", "cputime")
-_LABELS = {"size", "count", "type", "redop", "root"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,43 +71,39 @@ class Measured:
     time_us: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Header:
-    """Names of the numeric columns, where the second time begins, and both units.
+@dataclass(slots=True)
+class _Run:
+    """What was seen of one run of a program so far.
 
-    `swapped` tells that the in-place run stands on the left.
+    `groups` tells of each rank which one it is in: with NCCL_TESTS_SPLIT each group runs
+    a collective of its own.
     """
 
-    names: tuple[str, ...]
-    second: int
-    swapped: bool
-    size_bytes: int = 1
-    us: float = 1.0
-
-    @property
-    def half(self) -> int:
-        """Number of columns of one of the two placements."""
-        return next(
-            (i for i, name in enumerate(self.names) if i and name in _TIMES),
-            len(self.names),
-        )
-
-
-@dataclass(slots=True)
-class _Table:
-    """What was seen of one file so far."""
-
     path: Path
-    ranks: set[int] = field(default_factory=set)
+    groups: dict[int, str] = field(default_factory=dict)
     nranks: set[int] = field(default_factory=set)
-    programs: set[str] = field(default_factory=set)
-    rows: list[tuple[int, int, float, float, float]] = field(default_factory=list)
+    started: set[str] = field(default_factory=set)
+    commands: set[str] = field(default_factory=set)
+    header: Header | None = None
+    rows: list[tuple[int, Row]] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     first: dict[str, int] = field(default_factory=dict)
 
-    def drop(self, reason: str, line: int) -> None:
-        self.left_out[reason] += 1
+    @property
+    def programs(self) -> set[str]:
+        """What a program said of itself, else the commands that were seen."""
+        return self.started or self.commands
+
+    def drop(self, reason: str, line: int, count: int = 1) -> None:
+        self.left_out[reason] += count
         self.first.setdefault(reason, line)
+
+    def take_facts(self, other: "_Run") -> None:
+        """Take over what lines within this run's table told."""
+        self.groups |= other.groups
+        self.nranks |= other.nranks
+        self.started |= other.started
+        self.commands |= other.commands
 
 
 def read_nccl_tests(
@@ -135,12 +137,13 @@ def read_nccl_tests(
     found: list[Measured] = []
     notes: list[Note] = []
     for path in paths:
-        table = _read(path, in_place=in_place)
-        found += _measured(table, op, in_place=in_place)
-        notes += [
-            Note(reason, count, _WHY[reason], f"{path}, line {table.first[reason]}")
-            for reason, count in table.left_out.items()
-        ]
+        runs = _read(path, in_place=in_place)
+        for run in runs:
+            found += _measured(run, op, alone=len(runs) == 1, in_place=in_place)
+            notes += [
+                Note(reason, count, _WHY[reason], f"{path}, line {run.first[reason]}")
+                for reason, count in run.left_out.items()
+            ]
     return tuple(found), tuple(notes)
 
 
@@ -148,178 +151,182 @@ _WHY = {
     "nccl_wrong_result": "lines whose results are wrong",
     "nccl_empty_buffer": "lines of size 0",
     "nccl_no_time": "lines without a time",
-    "nccl_line_unreadable": "lines that begin as a row of the table and are none",
+    "nccl_line_unreadable": "lines that begin as a row of the table and are cut off",
+    "nccl_other_program": "lines of programs whose operation has no costs here",
 }
 
 
-def _read(path: Path, *, in_place: bool) -> _Table:
-    table = _Table(path)
-    header: _Header | None = None
-    above = ""
-    text = path.read_bytes().decode("utf-8", "replace")
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = _TAG.sub("", _PREFIX.sub("", raw))
+def _read(path: Path, *, in_place: bool) -> list[_Run]:
+    runs = [_Run(path)]
+    prefix, above, number = Prefix(), "", 0
+    for number, raw in enumerate(lines(path), 1):
+        line = prefix.learn(raw) if is_header(raw) else prefix.off(raw)
         words = line.lstrip("# ").split()
-        if words[:2] == ["size", "count"]:
-            header = _header(line, above)
-        elif header and words[:1] and words[0].startswith("(") and "elem" in line:
-            header = _with_units(header, line, path, number)
-        elif header and words and words[0].isdecimal() and not line.startswith("#"):
-            _take(table, header, line, number, in_place=in_place)
+        if is_header(raw):
+            _begin(runs).header = header(line, above)
+        elif words and words[0].startswith("(") and "elem" in line and runs[-1].header:
+            runs[-1].header = with_units(runs[-1].header, line, path, number)
+        elif words and words[0].isdecimal() and not line.startswith("#"):
+            _take(runs, line, number, in_place=in_place)
         else:
-            _facts(table, line)
+            _facts(runs, line)
         above = line
-    if header is None:
+    found = [run for run in runs if run.header]
+    if not found:
         raise BadInputError(
-            f"{path}: no table of nccl-tests in {len(text.splitlines()):,} lines; expected "
-            "a header `# size count type ... time algbw busbw`, as all_reduce_perf prints"
+            f"{path}: no table of nccl-tests in {number:,} lines; expected a header "
+            "`# size count type ... time algbw busbw`, as all_reduce_perf prints; if "
+            "something else stands between its words, take that out"
         )
-    if not table.rows and not table.left_out:
+    full = [run for run in found if run.rows or run.left_out]
+    if not full:
         raise BadInputError(
             f"{path}: the table of nccl-tests has no rows; did the benchmark end early?"
         )
-    return table
+    return full
 
 
-def _header(line: str, above: str) -> _Header:
-    names = [word for word in line.lstrip("# ").split() if word not in _LABELS]
-    names = [name for name in names if name != "timestamp"]
-    times = [match.start() for match in re.finditer(r"\b(?:cpu)?time\b", line)]
-    placements = re.findall(r"in-place|out-of-place", above)
-    return _Header(
-        tuple(names),
-        times[1] if len(times) > 1 else len(line),
-        swapped=placements[:1] == ["in-place"],
-    )
+def _begin(runs: list[_Run]) -> _Run:
+    """Return the run that a header, or a line of a preamble, belongs to."""
+    if runs[-1].header:
+        runs.append(_Run(runs[-1].path))
+    return runs[-1]
 
 
-def _with_units(header: _Header, line: str, path: Path, number: int) -> _Header:
-    """Read the line below the names: of times and sizes the units."""
-    units = [unit.strip("()").lower() for unit in line.lstrip("# ").split()]
-    size, rest = units[0], [unit for unit in units[1:] if unit in _UNITS_US]
-    if size not in _UNITS_BYTES or not rest:
-        raise BadInputError(
-            f"{path}, line {number}: units {line.strip('# ').strip()!r} are not those of "
-            "nccl-tests; expected sizes in (B) and times in (us)"
-        )
-    return replace(header, size_bytes=_UNITS_BYTES[size], us=_UNITS_US[rest[0]])
-
-
-def _take(
-    table: _Table, header: _Header, line: str, number: int, *, in_place: bool
-) -> None:
+def _take(runs: list[_Run], line: str, number: int, *, in_place: bool) -> None:
     """Take one row, or count why not."""
-    numbers = _numbers(header, line, second=in_place != header.swapped)
-    if numbers is None:
-        table.drop("nccl_line_unreadable", number)
+    if runs[-1].header is None and len(runs) > 1:
+        # the table goes on: what was taken for a preamble stood within it
+        between = runs.pop()
+        runs[-1].take_facts(between)
+    run = runs[-1]
+    if run.header is None:
         return
-    time, algbw, busbw, wrong = numbers
-    size = int(line.split(maxsplit=1)[0]) * header.size_bytes
-    if wrong > (0 if "#wrong" in header.names else MAX_ERROR):
-        table.drop("nccl_wrong_result", number)
-    elif size == 0:
-        table.drop("nccl_empty_buffer", number)
-    elif not 0 < time < inf:
-        table.drop("nccl_no_time", number)
+    found = row(run.header, line, in_place=in_place)
+    if found is None:
+        run.drop("nccl_line_unreadable", number)
+    elif found.wrong > (0 if "#wrong" in run.header.names else MAX_ERROR):
+        run.drop("nccl_wrong_result", number)
+    elif found.size_bytes == 0:
+        run.drop("nccl_empty_buffer", number)
+    elif not (run.header.of_cpu or has_time(found)):
+        run.drop("nccl_no_time", number)
     else:
-        table.rows.append((number, size, time * header.us, algbw, busbw))
+        run.rows.append((number, found))
 
 
-def _numbers(
-    header: _Header, line: str, *, second: bool
-) -> tuple[float, float, float, float] | None:
-    """Read time, both bandwidths and the error of one placement; None of another line."""
-    cells = list(re.finditer(r"\S+", line))
-    while cells and _STAMP.fullmatch(cells[-1][0]):
-        cells.pop()
-    half, whole = header.half, len(header.names)
-    if len(cells) - whole in _LABELS_OF_A_ROW:
-        start = len(cells) - whole + (half if second else 0)
-    elif len(cells) - half in _LABELS_OF_A_ROW:
-        # only one placement was run, and the place of the other is blank
-        start = len(cells) - half
-        if (cells[start].end() > header.second) != second:
-            return None
-    else:
-        return None
-    texts = [cell[0] for cell in cells[start : start + half]]
-    values = dict(zip(header.names, map(_number, texts), strict=False))
-    time = next((values[name] for name in _TIMES if name in values), nan)
-    wrong = values.get("#wrong", values.get("error", nan))
-    return time, values.get("algbw", nan), values.get("busbw", nan), wrong
-
-
-_STAMP = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d")
-_LABELS_OF_A_ROW = range(3, 6)
-"""Size, count and type; the operator and the root may be blank or missing."""
-
-
-def _number(text: str) -> float:
-    """Read a number; what is none (`N/A`) was not told."""
-    try:
-        return float(text)
-    except ValueError:
-        return nan
-
-
-def _facts(table: _Table, line: str) -> None:
+def _facts(runs: list[_Run], line: str) -> None:
     """Take from any other line what it tells of ranks and operation."""
-    if found := _RANK.match(line):
-        table.ranks.add(int(found[1]))
+    if found := _RANK.search(line):
+        run = _begin(runs) if runs[-1].rows else runs[-1]
+        run.groups[int(found[1])] = found[2] or ""
     elif found := _NRANKS.search(line):
-        table.nranks.add(int(found[1]))
-    elif "_perf" in line or "Collective test starting" in line:
-        table.programs.update(_operations(line))
+        runs[-1].nranks.add(int(found[1]))
+    elif _STARTING in line:
+        _begin(runs).started.update(_operations(_NAMED, line))
+    elif "_perf" in line:
+        run = _begin(runs) if runs[-1].rows else runs[-1]
+        run.commands.update(_operations(_COMMAND, line))
+    elif _START.search(line):
+        _begin(runs)
 
 
-def _operations(text: str) -> set[str]:
-    return {_OF_NAME[name.replace("_", "")] for name in _PROGRAM.findall(text.lower())}
+def _operations(pattern: re.Pattern[str], text: str) -> set[str]:
+    names = (name.replace("_", "") for name in pattern.findall(text.lower()))
+    return {_OF_NAME.get(name, name) for name in names}
 
 
 _OF_NAME = {op.replace("_", ""): op for op in OPS}
 
 
-def _measured(table: _Table, asked: Op | None, *, in_place: bool) -> Iterator[Measured]:
-    op, n = _operation(table, asked), _ranks(table)
+def _measured(
+    run: _Run, asked: Op | None, *, alone: bool, in_place: bool
+) -> Iterator[Measured]:
+    op = _operation(run, asked)
+    if op not in OPS:
+        if alone:
+            raise BadInputError(
+                f"{run.path}: the benchmark is of {op}, whose cost is not known here; give "
+                f"one of {', '.join(OPS)}"
+            )
+        if run.rows:
+            run.drop("nccl_other_program", run.rows[0][0], len(run.rows))
+        return
+    n = _ranks(run)
     if op == "all_to_all" and in_place:
         raise SynctaxError(
-            f"{table.path}: nccl-tests do not support all-to-all in place, and its times "
+            f"{run.path}: nccl-tests do not support all-to-all in place, and its times "
             "mean nothing; leave out --in-place"
         )
-    for line, size, time_us, algbw, busbw in table.rows:
-        factor = (2 if op == "all_reduce" else 1) * (n - 1) / n
-        if algbw >= MIN_RATE and abs(busbw / algbw / factor - 1) > MAX_BUSBW_OFF:
-            raise BadInputError(
-                f"{table.path}, line {line}: busbw / algbw is {busbw / algbw:.3f}, but "
-                f"{op} over {n} ranks has {factor:.3f}; if the operation is another, "
-                "give --op; if lines `# Rank ...` are missing, give the whole output"
-            )
-        yield Measured(str(table.path), op, n, size, time_us)
-
-
-def _operation(table: _Table, asked: Op | None) -> Op:
-    told = table.programs or _operations(table.path.name)
-    if len(told) == 1:
-        return cast("Op", next(iter(told)))
-    if asked is None:
-        what = f"names {', '.join(sorted(told))}" if told else "does not say"
+    if run.header is not None and run.header.of_cpu:
         raise BadInputError(
-            f"{table.path}: the output {what} as its operation; give --op, or a file name "
-            "such as all_reduce.txt"
+            f"{run.path}: the column cputime (-C 1) tells how long the processor was busy, "
+            "not how long the collective took; run nccl-tests with -C 0"
+        )
+    for line, one in run.rows:
+        _check(f"{run.path}, line {line}", one, op, n)
+        yield Measured(str(run.path), op, n, one.size_bytes, one.time_us)
+
+
+def _check(where: str, one: Row, op: str, n: int) -> None:
+    """Refuse a row whose numbers contradict each other: it would be misread."""
+    if not one.algbw >= MIN_RATE:
+        return
+    rate = one.size_bytes / (one.time_us * BYTES_PER_US)
+    if abs(rate / one.algbw - 1) > MAX_RATE_OFF:
+        raise BadInputError(
+            f"{where}: size over time is {rate:.2f} GB/s, but algbw says {one.algbw:.2f}; "
+            "expected columns as nccl-tests print them, with times of the collective"
+        )
+    factor = (2 if op == "all_reduce" else 1) * (n - 1) / n
+    if abs(one.busbw / one.algbw / factor - 1) > MAX_RATE_OFF:
+        raise BadInputError(
+            f"{where}: busbw / algbw is {one.busbw / one.algbw:.3f}, but {op} over {n} "
+            f"ranks has {factor:.3f}; if the operation is another, give --op; if lines "
+            "`# Rank ...` are missing, give the whole output"
+        )
+
+
+def _operation(run: _Run, asked: Op | None) -> str:
+    told = run.programs or _operations(_NAMED, run.path.name)
+    if len(told) == 1:
+        return next(iter(told))
+    if asked is None:
+        what = (
+            f"names {' and '.join(sorted(told))}"
+            if told
+            else "does not say which operation it timed"
+        )
+        raise BadInputError(
+            f"{run.path}: the output {what}; give --op, or a file name such as "
+            "all_reduce.txt"
         )
     return asked
 
 
-def _ranks(table: _Table) -> int:
-    n = max(table.nranks, default=0) or max(table.ranks, default=-1) + 1
+def _ranks(run: _Run) -> int:
+    n = max(run.nranks, default=0) or _of_one_group(run)
     if n >= LEAST_RANKS:
         return n
-    if table.ranks:
+    if run.groups:
         raise BadInputError(
-            f"{table.path}: the benchmark ran over 1 rank; a collective needs at least 2 "
+            f"{run.path}: the benchmark ran over 1 rank; a collective needs at least 2 "
             "(several outputs with rank 0 each mean that nccl-tests were built without MPI)"
         )
     raise BadInputError(
-        f"{table.path}: neither lines `# Rank 0 ...` nor `nranks` tell the number of "
+        f"{run.path}: neither lines `# Rank 0 ...` nor `nranks` tell the number of "
         "ranks; give the whole output of nccl-tests"
     )
+
+
+def _of_one_group(run: _Run) -> int:
+    sizes = Counter(run.groups.values())
+    if len(sizes) < 2:
+        return max(run.groups, default=-1) + 1
+    if len(set(sizes.values())) > 1:
+        found = ", ".join(map(str, sorted(set(sizes.values()))))
+        raise BadInputError(
+            f"{run.path}: the benchmark ran in groups of different sizes ({found} ranks), "
+            "and its times belong to none of them alone; split into equal groups"
+        )
+    return next(iter(sizes.values()))

@@ -211,12 +211,11 @@ _FLAT: dict[str, Callable[[Op, F64], tuple[F64, F64]]] = {
 
 def _mean_hops(side: F64) -> F64:
     """Mean distance of two ranks of a ring, the rank itself among them."""
-    whole = np.floor(side**2 / 4) / side
-    return np.where(side == np.round(side), whole, side / 4)
+    return np.floor(side**2 / 4) / side
 
 
 def _torus(dims: tuple[int, ...], op: Op, n: F64) -> tuple[F64, F64]:
-    """Count for a cube of side ∛n, or for the dimensions given."""
+    """Count for a cube of real side ∛n, or for the dimensions given."""
     if not dims:
         side = np.cbrt(n)
         near = np.round(side)
@@ -231,6 +230,9 @@ def _torus(dims: tuple[int, ...], op: Op, n: F64) -> tuple[F64, F64]:
             )
         # a dimension of one rank has no link
         sides = np.stack([np.full_like(n, d) for d in dims if d > 1])
+    if op == "all_to_all" and not dims:
+        # of a real side no part is whole; even sides have just this
+        return sides.sum(axis=0) / 2, sides.sum(axis=0) / 4
     if op == "all_to_all":
         # every dimension has its part of the links, the busiest takes longest
         return np.floor(sides / 2).sum(axis=0), len(sides) * _mean_hops(sides).max(axis=0)
@@ -241,6 +243,12 @@ def _hierarchical(domain: Domain | None, op: Op, n: F64) -> Cost:
     """Reduce-scatter inside, the operation on shards across, all-gather inside."""
     if domain is None:
         raise ValueError("a hierarchical layout needs a Domain")
+    if not carries(domain.across, op):
+        able = " or ".join(one for one in ACROSS if carries(one, op))
+        raise SynctaxError(
+            f"no {op} across domains by {domain.across}, which sends whole buffers; give "
+            f"--across {able}"
+        )
     inside = np.minimum(n, domain.size)
     outside = n / inside
     odd = n[outside != np.round(outside)]

@@ -7,20 +7,20 @@ import click
 from synctax.bandwidth.flops import GROUNDINGS, TAU_WITH_FLOPS, Grounding, TauWithFlops
 from synctax.bandwidth.topology import ACROSS, OPS, Across, Op
 from synctax.cli.bandwidth_types import (
+    COMPUTE_US,
+    LATENCY_US,
+    PRICE,
+    RATE_GB_PER_S,
     ByteRange,
     Bytes,
     Elasticities,
     Growths,
-    Positive,
-    Sizes,
     Topologies,
     Torus,
 )
-from synctax.cli.options import Finite, output_options, workspace_options
+from synctax.cli.options import GroupSizes, output_options, workspace_options
 from synctax.evt.tax import METHODS, Method
 from synctax.report.output import Output
-
-_ABOVE_0 = Positive()
 
 _EVERY_SIZE = (0.0, float("inf"))
 
@@ -42,7 +42,7 @@ _EVERY_SIZE = (0.0, float("inf"))
 @click.option(
     "--n",
     "n",
-    type=Sizes(),
+    type=GroupSizes(),
     metavar="LIST",
     help="Ranks: 512, 8,64,512, or 8:4096, which doubles from 8 on.  [default: those of "
     "--torus, of a domain of --hardware, else 8:4096]",
@@ -62,7 +62,7 @@ _EVERY_SIZE = (0.0, float("inf"))
 )
 @click.option(
     "--alpha-us",
-    type=Finite(least=0),
+    type=LATENCY_US,
     metavar="US",
     help="Latency of a message.  [default: of --nccl-tests, of the tax model, else 5]",
 )
@@ -76,13 +76,12 @@ _EVERY_SIZE = (0.0, float("inf"))
 @click.option(
     "--tax-method",
     type=click.Choice(METHODS),
-    default="gumbel",
-    show_default=True,
-    help="Which of its predictors.",
+    help="Which of its predictors.  [default: gumbel; where there is none, the first that "
+    "there is of gev, lmoments, deviations]",
 )
 @click.option(
     "--link-gb-per-s",
-    type=_ABOVE_0,
+    type=RATE_GB_PER_S,
     metavar="RATE",
     help="Today's link, 10^9 bytes/s per GPU and direction.  [default: of --nccl-tests or "
     "--hardware; of H200 with its tax]",
@@ -102,13 +101,13 @@ _EVERY_SIZE = (0.0, float("inf"))
 )
 @click.option(
     "--nic-gb-per-s",
-    type=_ABOVE_0,
+    type=RATE_GB_PER_S,
     metavar="RATE",
     help="What each GPU sends to other domains, 10^9 bytes/s per direction.",
 )
 @click.option(
     "--nic-alpha-us",
-    type=Finite(least=0),
+    type=LATENCY_US,
     metavar="US",
     help="Latency of a message between domains.  [default: 5]",
 )
@@ -145,7 +144,7 @@ _EVERY_SIZE = (0.0, float("inf"))
 )
 @click.option(
     "--compute-us",
-    type=_ABOVE_0,
+    type=COMPUTE_US,
     metavar="US",
     help="Computation before the collective, for --flops-growth.  [default: of the tax "
     "model]",
@@ -166,7 +165,7 @@ _EVERY_SIZE = (0.0, float("inf"))
 )
 @click.option(
     "--price-per-gb-per-s",
-    type=_ABOVE_0,
+    type=PRICE,
     metavar="PRICE",
     help="Price of 1 GB/s for a GPU, in any unit: adds what B* costs for all ranks.",
 )
@@ -181,7 +180,7 @@ def bandwidth(
     payload_bytes: int | None,
     alpha_us: float | None,
     source: str | None,
-    tax_method: Method,
+    tax_method: Method | None,
     link_gb_per_s: float | None,
     hardware: str | None,
     torus: tuple[int, ...] | None,
@@ -218,7 +217,8 @@ def bandwidth(
     """
     from synctax.bandwidth.flops import Reading
     from synctax.cli import bandwidth_results as results
-    from synctax.cli.bandwidth_setup import Asked, Benchmarks, find_tax, set_up, sizes
+    from synctax.cli.bandwidth_setup import Asked, Benchmarks, set_up, sizes
+    from synctax.cli.bandwidth_tax import find_tax
     from synctax.report import (
         bandwidth_algorithms_view,
         bandwidth_flops_view,
@@ -229,7 +229,7 @@ def bandwidth(
     if algorithms:
         emit(results.algorithms(), out, render=bandwidth_algorithms_view.parts)
         return
-    _check(elasticities, growths, fitted=bool(benchmarks), residuals=residuals)
+    _refuse_idle(topologies, source)
     tax = find_tax(source, None if no_cache else workspace, tax_method)
     asked = Asked(
         topologies,
@@ -274,16 +274,58 @@ def bandwidth(
     emit(result, out, render=lambda shown: bandwidth_view.parts(shown, setting))
 
 
-def _check(
-    elasticities: tuple[float, ...] | None,
-    growths: tuple[float, ...] | None,
-    *,
-    fitted: bool,
-    residuals: bool,
-) -> None:
-    if growths and elasticities:
-        raise click.UsageError(
-            "--flops-growth takes the elasticity of today's link; leave out --elasticity"
-        )
-    if residuals and not fitted:
-        raise click.UsageError("--residuals needs --nccl-tests")
+_NEEDS = {
+    "residuals": ("benchmarks", "--residuals needs --nccl-tests"),
+    "in_place": ("benchmarks", "--in-place needs --nccl-tests"),
+    "nccl_bytes": ("benchmarks", "--nccl-bytes needs --nccl-tests"),
+    "compute_us": ("growths", "--compute-us needs --flops-growth"),
+    "tau_with_flops": ("growths", "--tau-with-flops needs --flops-growth"),
+    "grounding": ("growths", "--grounding needs --flops-growth"),
+}
+"""Options that say something of another, by parameter."""
+
+_AGAINST = {
+    ("growths", "elasticities"): (
+        "--flops-growth takes the elasticity of today's link; leave out --elasticity"
+    ),
+    ("growths", "price_per_gb_per_s"): (
+        "--price-per-gb-per-s prices B* at an elasticity; leave out --flops-growth"
+    ),
+    ("residuals", "growths"): "--residuals has no B*; leave out --flops-growth",
+    ("residuals", "elasticities"): "--residuals has no B*; leave out --elasticity",
+    ("residuals", "price_per_gb_per_s"): (
+        "--residuals has no B*; leave out --price-per-gb-per-s"
+    ),
+}
+"""Options that exclude each other, by parameters."""
+
+_OF_LEVELS = {
+    "domain": "--domain",
+    "nic_gb_per_s": "--nic-gb-per-s",
+    "nic_alpha_us": "--nic-alpha-us",
+    "across": "--across",
+}
+
+
+def _refuse_idle(topologies: tuple[str, ...] | None, source: str | None) -> None:
+    """Refuse options that would change nothing: whoever gives one expects something."""
+    context = click.get_current_context()
+    default = click.core.ParameterSource.DEFAULT
+    given = {
+        name for name in context.params if context.get_parameter_source(name) != default
+    }
+    for name, (other, said) in _NEEDS.items():
+        if name in given and other not in given:
+            raise click.UsageError(said)
+    for (one, other), said in _AGAINST.items():
+        if one in given and other in given:
+            raise click.UsageError(said)
+    names = topologies or ("torus3d",)
+    every = names == ("all",)
+    for name, option in _OF_LEVELS.items():
+        if name in given and not every and "hierarchical" not in names:
+            raise click.UsageError(f"{option} needs --topology hierarchical, or all")
+    if "torus" in given and not every and "torus3d" not in names:
+        raise click.UsageError("--torus needs --topology torus3d, or all")
+    if "tax_method" in given and source == "none":
+        raise click.UsageError("--tax none has no --tax-method")

@@ -5,16 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from synctax.bandwidth.crossing import Crossing
 from synctax.bandwidth.elasticity import DEFAULT_ELASTICITIES
 from synctax.bandwidth.flops import Reading
 from synctax.bandwidth.formulas import FORMULAS
 from synctax.bandwidth.sweep import Wait, sweep, sweep_flops
-from synctax.cli.bandwidth_setup import Asked, Setup, Tax, crossings
+from synctax.cli.bandwidth_setup import Asked, Setup, crossings
+from synctax.cli.bandwidth_tax import Tax
 from synctax.errors import SynctaxError
 from synctax.report import bandwidth_flops_view, bandwidth_view
-from synctax.report.bandwidth_text import PER_DIRECTION, Setting, records
+from synctax.report.bandwidth_text import PER_DIRECTION, Setting, basis
 from synctax.report.output import Result
-from synctax.report.tables import number, rate_gb_per_s
+from synctax.report.tables import records
 from synctax.schema import (
     BANDWIDTH,
     BANDWIDTH_ALGORITHMS,
@@ -22,6 +24,7 @@ from synctax.schema import (
     BANDWIDTH_RESIDUALS,
     Table,
 )
+from synctax.texts import number, rate_gb_per_s
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,9 +85,11 @@ def best(
     own = {"elasticities": chosen, "price_per_gb_per_s": price}
     extra = {
         "crossings": [
-            {"topology": topology, "n": n} for topology, n in setting.crossings.items()
+            {"topology": topology, "n": found.n, "lasts": found.lasts}
+            for topology, found in setting.crossings.items()
         ],
         "verdict": bandwidth_view.verdict(records(frame), setting),
+        "basis": list(basis(records(frame), setting)),
     }
     parameters = {**_parameters(setup, tax, asked, wait), **own}
     return _result(BANDWIDTH, frame, parameters, setup, tax, extra), setting
@@ -109,9 +114,12 @@ def flops(
     """
     known = compute_us or (None if tax.model is None else tax.model.a_us)
     if known is None:
+        lacks = (
+            "without a tax nothing tells" if tax.model is None else "the tax model lacks"
+        )
         raise SynctaxError(
-            "the tax model does not tell a_us, the computation before a collective, which "
-            "--flops-growth needs: give --compute-us"
+            f"{lacks} a_us, the computation before a collective, which --flops-growth "
+            "needs: give --compute-us"
         )
     if any(link.gb_per_s is None for link in setup.links):
         raise SynctaxError(
@@ -121,7 +129,10 @@ def flops(
     frame = sweep_flops(setup.links, growths, wait, compute_us=known, asked=reading)
     setting = _setting(setup, tax, asked, {})
     own = {"flops_growth": growths, "compute_us": known, **asdict(reading)}
-    extra = {"verdict": bandwidth_flops_view.verdict(records(frame))}
+    extra = {
+        "verdict": bandwidth_flops_view.verdict(records(frame)),
+        "basis": list(basis(records(frame), setting)),
+    }
     parameters = {**_parameters(setup, tax, asked, wait), **own}
     return _result(BANDWIDTH_FLOPS, frame, parameters, setup, tax, extra), setting
 
@@ -149,7 +160,7 @@ def _result(
     return Result(table, frame, parameters, setup.notes, {**told, **extra})
 
 
-def _setting(setup: Setup, tax: Tax, asked: Asked, found: dict[str, int | None]) -> Setting:
+def _setting(setup: Setup, tax: Tax, asked: Asked, found: dict[str, Crossing]) -> Setting:
     rates = dict.fromkeys(link.gb_per_s for link in setup.links)
     told = " or ".join(rate_gb_per_s(rate) for rate in rates if rate is not None)
     link = f"{told} ({setup.from_where})" if told else ""
@@ -162,6 +173,7 @@ def _setting(setup: Setup, tax: Tax, asked: Asked, found: dict[str, int | None])
         asked.torus or (),
         None if tax.model is None else tax.model.n_fit,
         _levels(setup),
+        setup.domain,
     )
 
 

@@ -3,18 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synctax.arrays import F64
-from synctax.bandwidth.calibrate import Calibration, calibrate
-from synctax.bandwidth.crossing import LARGEST_N, crossing
+from synctax.bandwidth.calibrate import MIN_LINES, Calibration, calibrate
+from synctax.bandwidth.crossing import Crossing, crossing
 from synctax.bandwidth.hardware import Hardware, hardware
-from synctax.bandwidth.nccl_tests import read_nccl_tests
-from synctax.bandwidth.sweep import Link, Wait
+from synctax.bandwidth.nccl_tests import Measured, read_nccl_tests
+from synctax.bandwidth.sweep import Link
 from synctax.bandwidth.topology import (
-    LEAST_RANKS,
     TOPOLOGIES,
     Across,
     Domain,
@@ -24,14 +22,9 @@ from synctax.bandwidth.topology import (
     carries,
     formula,
 )
-from synctax.errors import SynctaxError
+from synctax.cli.bandwidth_tax import Tax
+from synctax.errors import FitError, SynctaxError
 from synctax.notes import Note
-
-if TYPE_CHECKING:
-    from synctax.evt.tax import Method, TaxModel
-
-BUILT_IN = "llama3-70b-h200"
-"""The tax where no other was fitted or given."""
 
 BUILT_IN_HARDWARE = "h200"
 """Where that was measured."""
@@ -44,64 +37,6 @@ DEFAULT_TOPOLOGIES: tuple[Topology, ...] = ("ring", "torus3d", "switched")
 
 SMALLEST_N, LARGEST_ASKED_N = 8, 4096
 """Ends of the sizes that are shown where none are asked for."""
-
-LITTLE = 0.5
-"""A fit that describes a smaller share of the tax than this is not said in silence."""
-
-NO_TAX = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Tax:
-    """The tax model, or none, and how it is called in words.
-
-    Parameters
-    ----------
-    model : TaxModel or None
-    method : Method
-    words : str
-        What the user reads of it.
-    notes : tuple of str
-        Lines for stderr.
-    built_in : bool
-        Whether it is the paper's, measured on H200.
-    """
-
-    model: "TaxModel | None"
-    method: "Method"
-    words: str
-    notes: tuple[str, ...] = ()
-    built_in: bool = False
-
-    def wait(self, n: tuple[int, ...]) -> Wait:
-        """Predict the wait at these sizes."""
-        sizes = np.array(n, np.float64)
-        if self.model is None:
-            return Wait.none(sizes)
-        found = self.model.tau_us(sizes, self.method)
-        return Wait(sizes, found.tau_us, found.lo_us, found.hi_us, self.model.n_fit)
-
-    def tau_us(self, n: F64) -> F64:
-        """Predict the wait at any sizes."""
-        return (
-            np.zeros_like(n)
-            if self.model is None
-            else self.model.tau_us(n, self.method).tau_us
-        )
-
-    @property
-    def least_n(self) -> int:
-        """Fewest ranks that it says something of."""
-        return LEAST_RANKS if self.model is None else self.model.n_fit
-
-    @property
-    def largest_n(self) -> int:
-        """Most ranks that it says something of, and no more than are looked through."""
-        part = None if self.model is None else getattr(self.model, self.method)
-        # a formula has no end; a predictor that is a curve only has that of the curve
-        if self.method != "deviations" or part is None or part.curve is None:
-            return LARGEST_N
-        return int(min(LARGEST_N, part.curve.n[-1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +91,8 @@ class Setup:
     fits : tuple of Calibration
     notes : tuple of Note
         Lines of nccl-tests, and topologies, that were left out.
+    domain : int or None
+        Ranks that today's link joins; None where that is not known.
     """
 
     links: tuple[Link, ...]
@@ -163,63 +100,7 @@ class Setup:
     alpha_from: str
     fits: tuple[Calibration, ...]
     notes: tuple[Note, ...]
-
-
-def find_tax(source: str | None, workspace: Path | None, method: "Method") -> Tax:
-    """Find the tax: as given, else the fitted one, else the built-in one.
-
-    Parameters
-    ----------
-    source : str or None
-        A file, a built-in name, or "none".
-    workspace : Path or None
-        Where a fitted tax may lie; None for nowhere.
-    method : Method
-
-    Raises
-    ------
-    SynctaxError
-        If the file is missing, or no tax model.
-    """
-    from synctax.cli.recall import tax_told
-    from synctax.evt.tax_file import BUILTINS, builtin, read_tax
-    from synctax.workspace import Workspace
-
-    if source == NO_TAX:
-        return Tax(None, method, "none (Hockney's model)")
-    if source is not None:
-        model, name = read_tax(source), source
-        return _described(model, method, name, built_in=name in BUILTINS)
-    space = None if workspace is None else Workspace(workspace)
-    kept = None if space is None else space.tax()
-    if space is None or kept is None:
-        where = "the workspace is not used" if workspace is None else f"none in {workspace}"
-        note = f"no fitted tax ({where}): using the built-in {BUILT_IN}"
-        found = _described(builtin(BUILT_IN), method, BUILT_IN, built_in=True)
-        return replace(found, notes=(note, *found.notes))
-    group = f" of {kept.group}" if kept.group else ""
-    found = _described(kept, method, f"fitted{group}", built_in=False)
-    return replace(found, notes=(*tax_told(kept, space), *found.notes))
-
-
-def _described(model: "TaxModel", method: "Method", name: str, *, built_in: bool) -> Tax:
-    words = f"{name}, {method}, fitted on {model.n_fit} ranks"
-    at_fit = model.tau_us(float(model.n_fit), method)
-    kind, level = at_fit.interval, f"{100 * at_fit.level:g} %"
-    words += ", no interval" if kind == "none" else f", {level} interval ({kind})"
-    notes = []
-    share = None if model.coverage is None else model.coverage.share_of_tax
-    if share is not None and share < LITTLE:
-        notes.append(
-            f"the tax model describes {100 * share:.1f} % of the tax that was measured"
-        )
-    if model.warnings:
-        count = len(model.warnings)
-        doubts = "a doubt" if count == 1 else f"{count} doubts"
-        notes.append(
-            f"the fit of this tax came with {doubts}, such as: {model.warnings[0]}"
-        )
-    return Tax(model, method, words, tuple(notes), built_in)
+    domain: int | None = None
 
 
 def set_up(asked: Asked, tax: Tax) -> Setup:
@@ -253,7 +134,24 @@ def set_up(asked: Asked, tax: Tax) -> Setup:
         links.append(Link(layout, asked.op, payload, latency, own))
     if fits and asked.alpha_us is None:
         alpha_from = "fitted to nccl-tests"
-    return Setup(tuple(links), where, alpha_from, fits, (*left_out, *notes))
+    return Setup(
+        tuple(links),
+        where,
+        alpha_from,
+        fits,
+        (*left_out, *notes),
+        _reach(asked, preset, where),
+    )
+
+
+def _reach(asked: Asked, preset: Hardware | None, where: str) -> int | None:
+    """Tell how many ranks today's link joins without another between."""
+    if asked.domain is not None:
+        return asked.domain
+    named = preset is not None and (
+        asked.hardware is not None or where.startswith(preset.title)
+    )
+    return preset.domain if preset is not None and named else None
 
 
 def _payload(asked: Asked, tax: Tax) -> int:
@@ -261,9 +159,12 @@ def _payload(asked: Asked, tax: Tax) -> int:
         return asked.payload_bytes
     known = None if tax.model is None else tax.model.payload_bytes
     if known is None:
+        lacks = (
+            "without a tax nothing tells" if tax.model is None else "the tax model lacks"
+        )
         raise SynctaxError(
-            "the tax model does not tell payload_bytes, the size of the collective: give "
-            "--payload-bytes, such as 256MiB"
+            f"{lacks} payload_bytes, the size of the collective: give --payload-bytes, "
+            "such as 256MiB"
         )
     return known
 
@@ -315,7 +216,8 @@ def _layouts(
             continue
         formula(topology, asked.op)
         if topology != "hierarchical":
-            found.append(Layout(topology, asked.torus or ()))
+            dims = asked.torus if topology == "torus3d" else None
+            found.append(Layout(topology, dims or ()))
         elif levels is not None:
             found.append(Layout(topology, domain=levels))
         elif named:
@@ -341,9 +243,28 @@ def _fits(
     if len(chosen) < len(lines):
         why = "lines of other sizes than --nccl-bytes"
         notes = (*notes, Note("nccl_size_not_asked", len(lines) - len(chosen), why))
-    return tuple(
-        calibrate(chosen, _inside(layout), alpha_us=asked.alpha_us) for layout in layouts
-    ), notes
+    if len(chosen) < MIN_LINES and notes:
+        left_out = "; ".join(
+            f"{note.count} × {note.detail}{f' ({note.where})' if note.where else ''}"
+            for note in notes
+        )
+        raise FitError(
+            f"a fit of latency and bandwidth needs {MIN_LINES} lines of nccl-tests, got "
+            f"{len(chosen)}; left out: {left_out}"
+        )
+    return tuple(_fit(chosen, layout, asked.alpha_us) for layout in layouts), notes
+
+
+def _fit(chosen: list[Measured], layout: Layout, alpha_us: float | None) -> Calibration:
+    if layout.domain is not None:
+        for line in chosen:
+            if line.n > layout.domain.size:
+                raise FitError(
+                    f"{line.file} ran over {line.n} ranks, more than a domain of "
+                    f"{layout.domain.size}: its times are not those of the link inside; "
+                    "give a benchmark within a domain, or another --domain"
+                )
+    return calibrate(chosen, _inside(layout), alpha_us=alpha_us)
 
 
 def _inside(layout: Layout) -> Layout:
@@ -371,7 +292,7 @@ def sizes(asked: Asked, given: tuple[int, ...] | None, tax: Tax) -> tuple[int, .
     return tuple(found)
 
 
-def crossings(setup: Setup, tax: Tax) -> dict[str, int | None]:
+def crossings(setup: Setup, tax: Tax) -> dict[str, Crossing]:
     """Find from how many ranks on the tax outweighs the transfer, where a link is known."""
     if tax.model is None:
         return {}

@@ -1,7 +1,8 @@
-"""Texts that `bandwidth` takes: sizes, amounts with their units, lists, ratios."""
+"""Texts that `bandwidth` takes: amounts with their units, lists, ratios."""
 
 import math
 import re
+from decimal import Decimal
 from typing import Any
 
 import click
@@ -11,44 +12,19 @@ from synctax.cli.options import Finite
 MAX_RANKS = 2**31 - 1
 """No group has more ranks."""
 
+MAX_BYTES = 2**60
+"""No payload is larger."""
+
+LEAST_ELASTICITY = 1e-6
+"""Nearer to 0 or -1 than this no bandwidth is told from none, or from any."""
+
+MAX_GROWTH = 1e6
+"""FLOPS grow, or shrink, by no larger factor."""
+
 _BYTES = {
-    "": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20,
-    "gib": 2**30,
+    "": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12,
+    "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40,
 }  # fmt: skip
-
-
-class Sizes(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
-    """Numbers of ranks: `512`, `8,64,512`, or `8:4096`, which doubles from 8 on."""
-
-    name = "sizes"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        """Parse the text into numbers, ascending, each once."""
-        found: set[int] = set()
-        for part in str(value).split(","):
-            low, colon, high = (text.strip() for text in part.partition(":"))
-            first = self._rank(low, param, ctx)
-            last = self._rank(high, param, ctx) if colon else first
-            if last < first:
-                self.fail(f"{part.strip()!r} runs backwards", param, ctx)
-            while first <= last:
-                found.add(first)
-                first *= 2
-        return tuple(sorted(found))
-
-    def _rank(
-        self, text: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        if not (text.isascii() and text.isdigit()):
-            self.fail(
-                f"{text!r} is no number of ranks; give 512, 8,64 or 8:4096", param, ctx
-            )
-        # by length first: Python does not parse thousands of digits
-        if len(text) > len(str(MAX_RANKS)) or not 1 < int(text) <= MAX_RANKS:
-            self.fail(f"n = {text[:20]}: give from 2 to {MAX_RANKS:,} ranks", param, ctx)
-        return int(text)
 
 
 class Bytes(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
@@ -61,18 +37,26 @@ class Bytes(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
     ) -> int:
         """Parse the text into bytes."""
         match = re.fullmatch(
-            r"(\d{1,18}(?:\.\d{1,9})?)\s*([a-z]*)", str(value).strip().lower()
+            r"([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*(?:([A-Za-z]*)([Bb]))?", str(value).strip()
         )
-        if match is None or match[2] not in _BYTES:
+        if match is None or (match[2] or "").lower() not in _BYTES:
             self.fail(
                 f"{value!r} is no amount like 268435456, 256MiB (2^20) or 268MB (10^6)",
                 param,
                 ctx,
             )
-        found = float(match[1]) * _BYTES[match[2]]
-        if found < 1 or found > 2**63:
+        if match[3] == "b":
+            self.fail(
+                f"{value!r}: b are bits; give bytes, as in {match[1]}{match[2]}B",
+                param,
+                ctx,
+            )
+        found = round(Decimal(match[1]) * _BYTES[(match[2] or "").lower()])
+        if found < 1:
             self.fail(f"{value!r}: give from 1 byte up", param, ctx)
-        return round(found)
+        if found > MAX_BYTES:
+            self.fail(f"{value!r}: give up to 2^60 bytes (1048576TiB)", param, ctx)
+        return found
 
 
 class ByteRange(Bytes):
@@ -94,19 +78,38 @@ class ByteRange(Bytes):
         return float(first), float(last)
 
 
-class Positive(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
-    """A number above 0."""
+class Within(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """A number from `least` to `most`: beyond them nothing is, and numbers overflow.
+
+    Parameters
+    ----------
+    least, most : float
+        Both above 0.
+    or_0 : bool
+        Whether 0 is taken too.
+    """
 
     name = "float"
+
+    def __init__(self, least: float, most: float, *, or_0: bool = False) -> None:
+        self.least, self.most, self.or_0 = least, most, or_0
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Parse the text into a number."""
         found = Finite().convert(value, param, ctx)
-        if found <= 0:
-            self.fail(f"{value} is not above 0", param, ctx)
+        if found < 0 or (found == 0 and not self.or_0):
+            self.fail(f"{value} is not {'0 or ' * self.or_0}above 0", param, ctx)
+        if found and not self.least <= found <= self.most:
+            self.fail(f"{value}: give from {self.least:g} to {self.most:g}", param, ctx)
         return found
+
+
+LATENCY_US = Within(1e-6, 1e9, or_0=True)
+RATE_GB_PER_S = Within(1e-6, 1e9)
+COMPUTE_US = Within(1e-3, 1e12)
+PRICE = Within(1e-9, 1e12)
 
 
 class Elasticities(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
@@ -122,6 +125,13 @@ class Elasticities(click.ParamType):  # type: ignore[type-arg]  # generic since 
             Finite().convert(part.strip(), param, ctx) for part in str(value).split(",")
         ]
         for one in found:
+            if -1 < one < 0 and not LEAST_ELASTICITY <= -one <= 1 - LEAST_ELASTICITY:
+                self.fail(
+                    f"an elasticity of {one:g} is too near to 0 or -1: give from -0.999999 "
+                    "to -0.000001",
+                    param,
+                    ctx,
+                )
             if not -1 < one < 0:
                 self.fail(
                     f"an elasticity of {one:g} has no bandwidth: at -1 the time is all "
@@ -148,6 +158,13 @@ class Growths(click.ParamType):  # type: ignore[type-arg]  # generic since click
             bottom = self._amount(under, param, ctx) if slash else 1.0
             if not slash and not _starts_as_number(above):
                 self.fail(f"{part.strip()!r} needs a second GPU: b200/h200", param, ctx)
+            if not 1 / MAX_GROWTH <= top / bottom <= MAX_GROWTH:
+                self.fail(
+                    f"FLOPS grow by a factor from {1 / MAX_GROWTH:g} to {MAX_GROWTH:g}, "
+                    f"not {part.strip()}",
+                    param,
+                    ctx,
+                )
             found.append(top / bottom)
         return tuple(dict.fromkeys(found))
 

@@ -9,11 +9,12 @@ from synctax.report.bandwidth_text import (
     Setting,
     basis,
     below,
+    below_or_above,
     elasticity_text,
     fits,
-    records,
 )
-from synctax.report.tables import Field, Sentence, number, rate_gb_per_s
+from synctax.report.tables import Field, Sentence, records
+from synctax.texts import number, rate_gb_per_s
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -67,11 +68,13 @@ def verdict(rows: Sequence[Row]) -> list[str]:
         said.append(
             f"{topology}, n = {number(asked['n'])}: with {number(asked['flops_growth'])} × "
             f"the FLOPS bandwidth should grow {number(asked['growth'])} ×, "
-            f"{below(asked['reduction'])} below the {number(asked['hockney_growth'])} × of "
-            f"Hockney's model ({_reading(asked)})"
+            f"{below_or_above(asked['reduction'])} the "
+            f"{number(asked['hockney_growth'])} × of Hockney's model ({_reading(asked)})"
         )
         others = [row for row in last if not row["asked"]]
-        said += [f"{topology}: {_reading(r)}: {below(r['reduction'])}" for r in others]
+        said += [
+            f"{topology}: {_reading(r)}: {below_or_above(r['reduction'])}" for r in others
+        ]
     return said
 
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.report.tables import Sentence, number, percent, size_bytes
+from synctax.report.tables import Sentence
+from synctax.texts import number, percent, size_bytes
 
 if TYPE_CHECKING:
-    import pandas as pd
 
     from synctax.bandwidth.calibrate import Calibration
+    from synctax.bandwidth.crossing import Crossing
 
 FAR = 8.0
 """From so many times the ranks of the fit on, a prediction is far from its data."""
@@ -35,7 +36,7 @@ class Setting:
     link : str
         Which link is today's; "" without one.
     crossings : mapping
-        By topology, from how many ranks on the tax outweighs the transfer; None never.
+        By topology, from how many ranks on the tax outweighs the transfer.
     largest_n : int
         Up to how many ranks that was looked for.
     fits : tuple of Calibration
@@ -46,22 +47,19 @@ class Setting:
         Ranks that the tax was fitted on; None without a tax.
     levels : str
         How domains are joined, where links are hierarchical.
+    domain : int or None
+        Ranks that today's link joins; None where that is not known.
     """
 
     tax: str
     link: str
-    crossings: dict[str, int | None]
+    crossings: "dict[str, Crossing]"
     largest_n: int
     fits: "tuple[Calibration, ...]" = ()
     torus: tuple[int, ...] = ()
     n_fit: int | None = None
     levels: str = ""
-
-
-def records(frame: "pd.DataFrame") -> list[Row]:
-    """Return the rows as mappings of column to value, null as None or NaN."""
-    found = frame.astype(object).to_dict("records")
-    return [{str(name): value for name, value in row.items()} for row in found]
+    domain: int | None = None
 
 
 def below(share: float) -> str:
@@ -69,10 +67,23 @@ def below(share: float) -> str:
 
     Examples
     --------
-    >>> below(0.372613), below(-0.0001)
-    ('37.26 %', '−0.01 %')
+    >>> below(0.372613), below(-0.0001), below(-0.000001)
+    ('37.26 %', '−0.01 %', '0.00 %')
     """
-    return f"{100 * share:.2f} %".replace("-", "−")
+    text = f"{100 * share:.2f} %"
+    return text.removeprefix("-") if float(text[:-2]) == 0 else text.replace("-", "−")
+
+
+def below_or_above(share: float) -> str:
+    """Write by how much a bandwidth is lower, or higher.
+
+    Examples
+    --------
+    >>> below_or_above(0.372613), below_or_above(-0.0548)
+    ('37.26 % below', '5.48 % above')
+    """
+    text = below(share)
+    return f"{text[1:]} above" if text.startswith("−") else f"{text} below"
 
 
 def elasticity_text(value: float) -> str:
@@ -106,8 +117,25 @@ def basis(rows: Sequence[Row], setting: Setting) -> Iterator[str]:
         f"α = {' or '.join(alphas)} µs, {PER_DIRECTION}"
     )
     yield f"tax: {setting.tax}"
-    if setting.link:
-        yield f"today's link: {setting.link}"
+    yield (
+        f"today's link: {setting.link}"
+        if setting.link
+        else "today's link: not known; --link-gb-per-s or --hardware compares it with B*"
+    )
+    flat = dict.fromkeys(
+        row["topology"]
+        for row in rows
+        if setting.domain is not None
+        and row["n"] > setting.domain
+        and row["topology"] != "hierarchical"
+    )
+    if flat:
+        yield (
+            f"{', '.join(flat)}: today's link joins {number(setting.domain)} ranks, and is "
+            f"taken to join up to {number(max(row['n'] for row in rows))}; --topology "
+            f"hierarchical --domain {setting.domain} --nic-gb-per-s RATE has other links "
+            "between domains"
+        )
     if setting.levels:
         yield f"hierarchical: {setting.levels}"
     odd = [r["n"] for r in rows if r["topology"] == "torus3d" and not _is_cube(r["n"])]

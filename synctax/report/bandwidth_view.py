@@ -13,17 +13,11 @@ from synctax.report.bandwidth_text import (
     below,
     elasticity_text,
     fits,
-    records,
 )
 from synctax.report.curves import Curve, log_log
-from synctax.report.tables import (
-    Field,
-    Sentence,
-    number,
-    rate_gb_per_s,
-    time_us,
-)
+from synctax.report.tables import Field, Sentence, records
 from synctax.report.text_plots import can_show_blocks
+from synctax.texts import ABSENT, is_absent, number, percent, rate_gb_per_s, time_us
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -55,7 +49,7 @@ def _table(rows: Sequence[Row]) -> "RenderableType":
     ]
     if taxed:
         fields.append(Field("tax", [time_us(row["tau_us"]) for row in first], rank=1))
-    told = any(not tables.is_absent(row["gb_per_s_lo"]) for row in rows)
+    told = any(not is_absent(row["gb_per_s_lo"]) for row in rows)
     for i, row in enumerate(lines[0]):
         at = f"ε {elasticity_text(row['elasticity'])}"
         column = [line[i] for line in lines]
@@ -69,9 +63,9 @@ def _table(rows: Sequence[Row]) -> "RenderableType":
             fields.append(Field("Hockney", hockney, rank=3))
     if taxed:
         fields.append(Field("below", [below(row["reduction"]) for row in first]))
-    if not tables.is_absent(first[0]["cost"]):
+    if not is_absent(first[0]["cost"]):
         fields.append(Field("cost", [number(row["cost"]) for row in first], rank=2))
-    if not tables.is_absent(first[0]["link_gb_per_s"]):
+    if not is_absent(first[0]["link_gb_per_s"]):
         today = [elasticity_text(row["link_elasticity"]) for row in first]
         fields.append(Field("ε today", today, rank=2))
     return tables.table(fields)
@@ -79,9 +73,9 @@ def _table(rows: Sequence[Row]) -> "RenderableType":
 
 def _interval(row: Row) -> str:
     low, high = row["gb_per_s_lo"], row["gb_per_s_hi"]
-    if tables.is_absent(low):
-        return tables.ABSENT
-    top = "no end" if tables.is_absent(high) else rate_gb_per_s(high)
+    if is_absent(low):
+        return ABSENT
+    top = "no end" if is_absent(high) else rate_gb_per_s(high)
     return f"{rate_gb_per_s(low)} – {top}"
 
 
@@ -96,7 +90,7 @@ def _drawn(rows: Sequence[Row]) -> list[str]:
     x = np.array([row["n"] for row in own], np.float64)
 
     def column(name: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
-        absent = [np.nan if tables.is_absent(row[name]) else row[name] for row in own]
+        absent = [np.nan if is_absent(row[name]) else row[name] for row in own]
         return np.array(absent, np.float64)
 
     curves = [Curve("B* with the tax", "●", "*", x, column("gb_per_s"))]
@@ -104,7 +98,7 @@ def _drawn(rows: Sequence[Row]) -> list[str]:
         curves.append(Curve("without", "○", "o", x, column("hockney_gb_per_s")))
     else:
         curves = [Curve("B*", "●", "*", x, column("gb_per_s"))]
-    if not tables.is_absent(first["link_gb_per_s"]):
+    if not is_absent(first["link_gb_per_s"]):
         curves.append(Curve("today's link", "┄", "-", x, column("link_gb_per_s")))
     lines = log_log(curves, blocks=can_show_blocks())
     if not lines:
@@ -132,7 +126,7 @@ def verdict(rows: Sequence[Row], setting: Setting) -> list[str]:
         largest = max(row["n"] for row in own)
         last = [row for row in own if row["n"] == largest]
         said.append(f"{topology}, n = {number(largest)}: {_worth(last)}")
-        if not tables.is_absent(last[0]["link_gb_per_s"]):
+        if not is_absent(last[0]["link_gb_per_s"]):
             said.append(f"{topology}: {_today(last[0])}")
     return [*said, *_crosses(setting)]
 
@@ -141,6 +135,7 @@ def _worth(last: Sequence[Row]) -> str:
     row, *others = last
     more = "".join(
         f"; at {elasticity_text(one['elasticity'])} {rate_gb_per_s(one['gb_per_s'])}"
+        f"{_in_brackets(one)}"
         for one in others
     )
     return f"{_best(row)}{more}"
@@ -151,9 +146,9 @@ def _best(row: Row) -> str:
     best = rate_gb_per_s(row["gb_per_s"])
     if not row["tau_us"]:
         return f"B* at {at} is {best} (Hockney's model, no tax)"
-    interval = "" if tables.is_absent(row["gb_per_s_lo"]) else f" ({_interval(row)})"
+    interval = "" if is_absent(row["gb_per_s_lo"]) else f" ({_interval(row)})"
     hockney = row["hockney_gb_per_s"]
-    if tables.is_absent(hockney):
+    if is_absent(hockney):
         return f"B* at {at} is {best}{interval}; without the tax no bandwidth is enough"
     return (
         f"B* at {at} is {best}{interval}, {below(row['reduction'])} below the "
@@ -161,18 +156,21 @@ def _best(row: Row) -> str:
     )
 
 
+def _in_brackets(row: Row) -> str:
+    return "" if is_absent(row["gb_per_s_lo"]) else f" ({_interval(row)})"
+
+
 def _today(row: Row) -> str:
     ratio, link = row["link_ratio"], rate_gb_per_s(row["link_gb_per_s"])
     if ratio >= 1:
         where = f"{number(ratio)} × B*: more than is worth having at that ε"
     else:
-        where = f"{tables.percent(ratio)} of B*: there is room for more"
+        where = f"{percent(ratio)} of B*: there is room for more"
     names = {"transfer": "transfer", "latency": "latency", "tax": "tax"}
     if row["nic_us"]:
         names["latency"] = "latency and links between domains"
     parts_of_time = ", ".join(
-        f"{tables.percent(row[f'link_{name}_share'])} {word}"
-        for name, word in names.items()
+        f"{percent(row[f'link_{name}_share'])} {word}" for name, word in names.items()
     )
     saved = number(-row["link_elasticity"], digits=2)
     return (
@@ -184,15 +182,19 @@ def _today(row: Row) -> str:
 def _crosses(setting: Setting) -> Iterator[str]:
     """Say from where on the tax outweighs the transfer, once for all that agree."""
     for found in dict.fromkeys(setting.crossings.values()):
-        own = [name for name, n in setting.crossings.items() if n == found]
+        own = [name for name, one in setting.crossings.items() if one == found]
         names = ", ".join(own)
-        if found is None:
+        if found.n is None:
             yield (
                 f"{names}: the tax stays below the transfer over today's link up to "
                 f"{number(setting.largest_n)} ranks"
             )
+            continue
+        n = number(found.n)
+        if not found.lasts:
+            where = f"at n = {n}, but not at every larger n"
+        elif found.at_first:
+            where = f"at every n from the {n} ranks on that the tax begins with"
         else:
-            yield (
-                f"{names}: the tax outweighs the transfer over today's link from "
-                f"n = {number(found)} on"
-            )
+            where = f"from n = {n} on"
+        yield f"{names}: the tax outweighs the transfer over today's link {where}"

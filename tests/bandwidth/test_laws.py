@@ -261,11 +261,12 @@ def test_the_crossing_is_the_first_size_at_which_the_tax_is_longer(scale, least)
     found = crossing(LINK, tau, least_n=least, largest_n=50_000)
     every = np.arange(least, 50_001, dtype=np.float64)
     over = every[tau(every) >= LINK.today(Wait.none(every)).transfer_us]
-    assert found == (int(over[0]) if over.size else None)
+    assert found.n == (int(over[0]) if over.size else None)
+    assert found.at_first == (found.n == least)
 
 
 def test_no_crossing_where_the_transfer_is_longer_throughout():
-    assert crossing(LINK, np.zeros_like) is None
+    assert crossing(LINK, np.zeros_like).n is None
 
 
 def test_domains_are_tried_whole():
@@ -273,8 +274,16 @@ def test_domains_are_tried_whole():
         Layout("hierarchical", domain=Domain(72, 50.0)), "all_reduce", 1e8, 5.0, 450.0
     )
     found = crossing(link, lambda n: 100 * np.log(n))
-    assert found is not None
-    assert found % 72 == 0
+    assert found.n is not None
+    assert found.n % 72 == 0
+
+
+def test_a_transfer_that_grows_faster_than_the_tax_outweighs_it_again():
+    link = Link(Layout("ring"), "all_to_all", 1e6, 5.0, 450.0)
+    found = crossing(link, lambda n: 100 * np.log(n))
+    assert found.n == 2
+    assert found.at_first
+    assert not found.lasts
 
 
 def test_a_crossing_needs_a_link():

@@ -2,6 +2,7 @@
 
 import random
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -127,15 +128,26 @@ def test_statistics_of_iterations_are_columns_to_pass_over(read):
     assert again[-1].time_us == pytest.approx(3 * times[-1], rel=1e-3)
 
 
-def test_times_of_the_cpu_are_times(read):
+def test_times_of_the_cpu_are_refused(read):
+    text = Bench().text(SIZES, line_time_us).replace("   time ", "cputime ")
+    with pytest.raises(BadInputError, match=r"cputime \(-C 1\).*run nccl-tests with -C 0"):
+        read(text)
+
+
+def test_a_time_that_contradicts_the_bandwidth_is_refused(read):
     text = Bench().text(SIZES, line_time_us)
-    assert read(text.replace("   time ", "cputime "))[0] == read(text)[0]
+    odd = re.sub(r"(?m)^( +4194304 .*?-1 +)[\d.]+", r"\g<1>2.50", text)
+    assert odd != text
+    with pytest.raises(BadInputError, match=r"line \d+: size over time is .*algbw says"):
+        read(odd)
 
 
 def test_units_are_those_of_the_header(read):
     text = Bench().text(SIZES, line_time_us)
-    in_ms = text.replace("(us)", "(ms)")
-    assert [1000 * a.time_us for a in read(text)[0]] == pytest.approx(
+    in_ms = re.sub(
+        r"(?m)(-1 +)([\d.]+)", lambda m: f"{m[1]}{float(m[2]) / 1000}", text
+    ).replace("(us)", "(ms)")
+    assert [a.time_us for a in read(text)[0]] == pytest.approx(
         [b.time_us for b in read(in_ms)[0]]
     )
 
@@ -205,7 +217,102 @@ def test_the_operator_may_be_blank(read):
     assert len(read(text, name="alltoall_perf.txt")[0]) == len(SIZES)
 
 
+@pytest.mark.parametrize(
+    "prefix",
+    ["node001: ", "[1,0]<stdout> ", "2026-01-01T12:00:{:02}.123Z ", "[INFO] ", "\x1b[32m"],
+)
+def test_whatever_stands_before_the_header_is_taken_off(read, prefix):
+    text = Bench().text(SIZES, line_time_us)
+    begun = "".join(
+        f"{prefix.format(i % 60)}{line}\n" for i, line in enumerate(text.splitlines())
+    )
+    assert read(begun)[0] == read(text)[0]
+    assert read(begun, in_place=True)[0] == read(text, in_place=True)[0]
+
+
+def test_utf_16_is_read(tmp_path):
+    path = tmp_path / "out.txt"
+    path.write_text(Bench().text(SIZES, line_time_us), encoding="utf-16")
+    assert len(read_nccl_tests([path])[0]) == len(SIZES)
+
+
+def test_old_tables_are_in_milliseconds(read):
+    times = [size / 500e3 for size in SIZES]
+    rows = "\n".join(
+        f"{size:12} {size // 4:12} float sum {t / 1e3:.3f} 500.0 875.0 N/A "
+        f"{t / 1e3:.3f} 500.0 875.0 N/A"
+        for size, t in zip(SIZES, times, strict=True)
+    )
+    ranks = "".join(f"# Rank {i} on a device {i} [0x00] V100\n" for i in range(8))
+    head = "# bytes N type op time algbw busbw res time algbw busbw res\n"
+    lines, notes = read(ranks + head + rows, name="all_reduce.txt")
+    assert [line.payload_bytes for line in lines] == SIZES
+    assert [line.time_us for line in lines] == pytest.approx(times, rel=0.05)
+    assert notes == {}
+
+
+@pytest.mark.parametrize("cut", range(2, 40, 3))
+def test_a_row_that_is_cut_off_is_unreadable_and_never_wrong(read, cut):
+    text = Bench().text(SIZES, line_time_us)
+    _, notes = read(text[: text.rindex("# Out") - 1][:-cut], in_place=True)
+    assert notes == {"nccl_line_unreadable": 1}
+
+
+def test_what_has_no_end_is_not_read(tmp_path):
+    with pytest.raises(BadInputError, match=r"/dev/zero: .* found a device"):
+        read_nccl_tests([Path("/dev/zero")])
+    (tmp_path / "zeros.txt").write_bytes(bytes(2**17))
+    with pytest.raises(BadInputError, match=r"line 1: .* characters in a line"):
+        read_nccl_tests([tmp_path / "zeros.txt"])
+
+
 # ------------------------------------------------------------------ whose output it is
+
+
+def test_runs_of_one_file_have_each_their_ranks_and_operation(read):
+    benches = [Bench("all_reduce", 16), Bench("all_gather", 4), Bench("all_reduce", 8)]
+    text = "".join(bench.text(SIZES, line_time_us) for bench in benches)
+    lines, _ = read(text)
+    k = len(SIZES)
+    assert [(line.op, line.n) for line in lines] == [
+        (bench.op, bench.n) for bench in benches for _ in range(k)
+    ]
+    bare = text + re.sub(r"# +Rank .*\n", "", benches[0].text(SIZES, line_time_us))
+    with pytest.raises(BadInputError, match="tell the number of ranks"):
+        read(bare)
+
+
+def test_what_nccl_says_within_a_table_begins_no_other_run(read):
+    bench = Bench()
+    text = bench.text(SIZES, line_time_us)
+    told = "n0:1:2 [0] NCCL INFO comm 0x5 rank 3 nranks 8 - Init COMPLETE\n"
+    loud = "srun: all_reduce_perf: task 3 is slow\n"
+    at = text.index(f"{SIZES[3]:12}  ")
+    assert read(text[:at] + loud + told + text[at:])[0] == read(text)[0]
+
+
+def test_ranks_are_those_of_one_group(read):
+    text = Bench(n=8).text(SIZES, line_time_us)
+    ranks = "".join(f"# Rank {i} Group {i % 2} Pid 1 on a device 0\n" for i in range(16))
+    split = re.sub(r"(# +Rank .*\n)+", ranks, text)
+    assert {line.n for line in read(split)[0]} == {8}
+    with pytest.raises(BadInputError, match=r"groups of different sizes \(8, 9 ranks\)"):
+        read(split.replace(ranks, ranks + "# Rank 16 Group 1 Pid 1 on a device 0\n"))
+
+
+@pytest.mark.parametrize(
+    "program", ["sendrecv", "broadcast", "hypercube", "reduce", "gather", "scatter"]
+)
+def test_other_programs_are_refused_whatever_is_asked(read, program):
+    text = Bench("all_gather").text(SIZES, line_time_us)
+    other = text.replace("all_gather_perf", f"{program}_perf").replace(
+        "# Collective test starting:", "$"
+    )
+    with pytest.raises(BadInputError, match=f"benchmark is of {program}, whose cost"):
+        read(other, op="all_gather")
+    lines, notes = read(text + other)
+    assert len(lines) == len(SIZES)
+    assert notes == {"nccl_other_program": len(SIZES)}
 
 
 def test_several_files_are_put_together(read):
@@ -234,11 +341,11 @@ def test_the_file_name_tells_the_operation(read):
 
 def test_an_operation_that_nothing_tells_must_be_given(read):
     text = Bench(head=OLD).text(SIZES, line_time_us)
-    with pytest.raises(BadInputError, match="does not say as its operation; give --op"):
+    with pytest.raises(BadInputError, match="not say which operation it timed; give --op"):
         read(text)
     assert read(text, op="all_reduce")[0][0].op == "all_reduce"
     both = "all_reduce_perf\nall_gather_perf\n"
-    with pytest.raises(BadInputError, match="names all_gather, all_reduce"):
+    with pytest.raises(BadInputError, match="names all_gather and all_reduce; give --op"):
         read(both + text)
 
 

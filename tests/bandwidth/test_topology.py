@@ -115,6 +115,15 @@ def test_all_to_all_on_a_torus_is_bound_by_its_longest_dimension():
     assert long == 12.0
 
 
+@given(st.integers(2, 5000))
+def test_all_to_all_on_a_cube_of_any_side_grows_without_jumps(n):
+    one, other = at(Layout("torus3d"), "all_to_all", n, n + 1).p
+    assert 0 < one < other < one * (1 + 1 / n)
+    found = at(Layout("torus3d"), "all_to_all", n)
+    assert found.p[0] == pytest.approx(1.5 * np.cbrt(n))
+    assert found.q[0] == pytest.approx(0.75 * np.cbrt(n))
+
+
 def test_all_to_all_on_a_switch_sends_each_part_once():
     found = at(Layout("switched"), "all_to_all", 8.0)
     assert (found.p[0], found.q[0]) == (1.0, 7 / 8)
@@ -152,6 +161,12 @@ def test_shards_of_the_domain_go_between_domains():
 def test_groups_that_are_no_whole_domains_are_refused():
     with pytest.raises(SynctaxError, match="n = 100 is no multiple of a domain of 72"):
         at(Layout("hierarchical", domain=Domain(72, 50.0)), "all_reduce", 100.0)
+
+
+def test_an_algorithm_between_domains_that_has_no_such_operation_is_named():
+    layout = Layout("hierarchical", domain=Domain(8, 50.0, across="tree"))
+    with pytest.raises(SynctaxError, match="give --across ring or switched"):
+        at(layout, "reduce_scatter", 32.0)
 
 
 def test_two_levels_need_a_domain():

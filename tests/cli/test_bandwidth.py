@@ -8,8 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from synctax.evt.tax import Covered, Curve, Deviations, Gumbel, Origin, TaxModel
+from synctax.evt.tax import Covered, Curve, Deviations, Gev, Gumbel, Origin, TaxModel
 from synctax.evt.tax_file import to_json
+from synctax.report.streams import spelled
 from synctax.schema import (
     BANDWIDTH,
     BANDWIDTH_ALGORITHMS,
@@ -96,7 +97,7 @@ def test_json_is_an_envelope_with_the_promised_columns(bandwidth):
     assert [row["elasticity"] for row in told["rows"]] == [-0.5, -0.1]
     assert told["rows"][0]["gb_per_s"] == pytest.approx(566.708, abs=1e-3)
     assert told["rows"][0]["gb_per_s_lo"] is None
-    assert told["crossings"] == [{"topology": "switched", "n": 3663}]
+    assert told["crossings"] == [{"topology": "switched", "n": 3663, "lasts": True}]
     assert told["tax"]["n_fit"] == 4
     assert told["tax"]["names"] == ["llama3-70b-h200"]
     assert "10⁹ bytes a second, per GPU and direction" in told["units"]
@@ -130,7 +131,7 @@ def frame(result) -> pd.DataFrame:
         ("512", [512]),
         ("64,8", [8, 64]),
         ("8:64", [8, 16, 32, 64]),
-        ("72:300", [72, 144, 288]),
+        ("72:300", [72, 144, 288, 300]),
     ],
 )
 def test_sizes_are_one_a_list_or_doubled(bandwidth, text, sizes):
@@ -148,7 +149,8 @@ def test_sizes_are_those_of_the_torus_or_the_hardware(bandwidth):
 
 
 @pytest.mark.parametrize(
-    ("text", "amount"), [("1000", 1000), ("1kB", 1000), ("1.5 MiB", 3 << 19), ("2gb", 2e9)]
+    ("text", "amount"),
+    [("1000", 1000), ("1kB", 1000), ("1.5 MiB", 3 << 19), ("2gB", 2e9), ("1TB", 1e12)],
 )
 def test_amounts_have_units(bandwidth, text, amount):
     found = frame(bandwidth("--payload-bytes", text, "--n", 8, "--format", "csv"))
@@ -276,6 +278,70 @@ def test_a_predictor_that_is_a_curve_ends_where_it_does(bandwidth, tmp_path):
     assert "lies outside the curve" in refused(bandwidth(*asked, "--n", 128))
 
 
+def taxed(tmp_path, **changed) -> tuple[object, ...]:
+    (tmp_path / "tax.json").write_bytes(to_json(replace(FITTED, **changed)))
+    return ("--tax", "tax.json", "--topology", "switched")
+
+
+def test_a_wait_below_zero_is_refused_by_file_method_and_n(bandwidth, tmp_path):
+    asked = taxed(tmp_path, gumbel=Gumbel(b_scale_us=100.0, tau_us=20.0, n=8))
+    said = refused(bandwidth(*asked, "--n", "4,8"))
+    assert "tax.json: gumbel predicts a wait of -49.31 µs at n = 4" in said
+    assert bandwidth(*asked, "--n", 8).exit_code == 0
+
+
+def test_without_a_gumbel_law_the_next_method_is_taken_and_said(bandwidth, tmp_path):
+    part = Gev(0.9, 0.6, 0.1)
+    asked = taxed(tmp_path, gumbel=None, gev=part, reasons={"gumbel": "no optimum"})
+    result = bandwidth(*asked, "--n", 8)
+    assert "tax.json has no gumbel prediction (no optimum): using gev" in result.stderr
+    assert "tax: tax.json, gev, fitted" in result.stdout
+    said = refused(bandwidth(*asked, "--tax-method", "gumbel"))
+    assert "has no gumbel prediction (no optimum); give --tax-method gev" in said
+
+
+def test_a_doubt_of_the_method_that_is_used_is_told_first(bandwidth, tmp_path):
+    doubts = {"warnings": ("odd ranks", "heavy"), "concerns": (("gev",), ("gumbel",))}
+    told = bandwidth(*taxed(tmp_path, **doubts), "--n", 8).stderr
+    assert "with 2 doubts, 1 of gumbel, such as: heavy" in told
+
+
+def test_keys_that_say_nothing_are_named(bandwidth, tmp_path):
+    asked = taxed(tmp_path)
+    values = json.loads((tmp_path / "tax.json").read_text()) | {"n_fits": 4}
+    (tmp_path / "tax.json").write_text(json.dumps(values))
+    assert "keys that say nothing here: n_fits" in bandwidth(*asked, "--n", 8).stderr
+
+
+def test_a_curve_begins_where_it_does_and_has_the_ends_that_it_has(bandwidth, tmp_path):
+    curve = Curve((64.0, 8192.0), (100.0, 300.0), (90.0, 250.0), (None, None))
+    model = {"gumbel": None, "deviations": Deviations(curve=curve)}
+    result = bandwidth(*taxed(tmp_path, **model), "--format", "json")
+    told = envelope(result)
+    assert told["rows"][0]["n"] == 64
+    assert "no interval" in told["tax"]["source"]
+
+
+def test_links_that_are_not_known_are_said_with_what_tells_them(bandwidth, tmp_path):
+    asked = (*taxed(tmp_path), "--n", "8,64")
+    assert "--link-gb-per-s or --hardware compares it" in bandwidth(*asked).stdout
+    told = envelope(bandwidth(*asked, "--hardware", "h100", "--format", "json"))
+    said = [text for text in told["basis"] if "hierarchical" in text]
+    assert said[0].startswith("switched: today's link joins 8 ranks, and is taken to join")
+    within = bandwidth(*asked[:-1], 8, "--hardware", "h100").stdout
+    assert "hierarchical" not in within
+
+
+def test_every_elasticity_has_its_interval(bandwidth, tmp_path):
+    told = envelope(bandwidth(*taxed(tmp_path), "--n", 8, "--format", "json"))
+    assert told["verdict"][0].count(" – ") == 2
+
+
+def test_a_tax_that_outweighs_from_the_start_is_said_so(bandwidth, tmp_path):
+    asked = (*taxed(tmp_path), "--n", 8, "--link-gb-per-s", 1e6)
+    assert "at every n from the 4 ranks on" in bandwidth(*asked).stdout
+
+
 def test_no_tax_is_hockneys_model(bandwidth):
     asked = ("--tax", "none", "--payload-bytes", "1GB", "--n", 2, "--format", "csv")
     found = frame(bandwidth(*asked))
@@ -287,12 +353,15 @@ def test_no_tax_is_hockneys_model(bandwidth):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--tax", "none"), "does not tell payload_bytes"),
+        (("--tax", "none"), "without a tax nothing tells payload_bytes"),
         (("--n", "3"), "n = 3 is below the 4 ranks of the fit"),
         (("--tax", "nowhere.json"), "nowhere.json: no such file"),
-        (("--tax-method", "gev"), "the tax model has no gev prediction"),
+        (
+            ("--tax-method", "gev"),
+            "h200 has no gev prediction; give --tax-method gumbel",
+        ),
         (("--hardware", "h300"), "no hardware 'h300'; there are a100"),
-        (("--flops-growth", "2"), "does not tell a_us"),
+        (("--flops-growth", "2"), "the tax model lacks a_us"),
         (
             ("--flops-growth", "2", "--compute-us", "1", "--hardware", "nvl1152"),
             "today's link, which is not known",
@@ -313,15 +382,33 @@ def test_what_cannot_be_served_is_refused_in_words(bandwidth, args, said):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--n", "1"), "n = 1: give from 2"),
+        (("--n", "1"), "the least is 2"),
+        (("--n", "4,096"), "'096' begins with 0"),
         (("--n", "many"), "'many' is no number of ranks"),
-        (("--n", "9" * 50), "give from 2 to"),
+        (("--n", "9" * 50), "is above 2,147,483,647"),
         (("--n", "8:4"), "runs backwards"),
         (("--elasticity", "0"), "an elasticity of 0 has no bandwidth"),
         (("--elasticity", "-1"), "an elasticity of -1 has no bandwidth"),
         (("--elasticity", "nan"), "no finite number"),
         (("--payload-bytes", "256M"), "is no amount like"),
         (("--payload-bytes", "0"), "from 1 byte up"),
+        (("--payload-bytes", "256Gb"), "b are bits; give bytes, as in 256GB"),
+        (("--payload-bytes", "99999999999GiB"), "give up to 2^60 bytes"),
+        (("--payload-bytes", "٣MiB"), "is no amount like"),
+        (("--elasticity", "-1e-300"), "too near to 0 or -1"),
+        (("--alpha-us", "1e300"), "give from 1e-06 to 1e+09"),
+        (("--alpha-us", "1e-320"), "give from 1e-06 to 1e+09"),
+        (("--alpha-us", "-1"), "is not 0 or above 0"),
+        (("--flops-growth", "1e308/1e-308"), "by a factor from 1e-06 to 1e+06"),
+        (("--flops-growth", "1e-320"), "by a factor from 1e-06 to 1e+06"),
+        (("--compute-us", "5"), "--compute-us needs --flops-growth"),
+        (("--grounding", "own"), "--grounding needs --flops-growth"),
+        (("--in-place",), "--in-place needs --nccl-tests"),
+        (("--domain", "8"), "--domain needs --topology hierarchical"),
+        (("--across", "ring"), "--across needs --topology hierarchical"),
+        (("--torus", "8x8x4", "--topology", "ring"), "--torus needs --topology torus3d"),
+        (("--tax", "none", "--tax-method", "gev"), "--tax none has no --tax-method"),
+        (("--flops-growth", "2", "--price-per-gb-per-s", "1"), "leave out --flops-growth"),
         (("--topology", "mesh"), "no topology 'mesh'"),
         (("--torus", "8x8"), "is no torus like 8x8x4"),
         (("--torus", "1x1x1"), "has 1 ranks"),
@@ -360,6 +447,25 @@ def test_growth_is_shown_in_every_reading_and_the_asked_one_first(bandwidth):
     )  # fmt: skip
     assert other["rows"][0]["tau_with_flops"] == "shrinks"
     assert len(other["verdict"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("growth", "said"), [("1", ", 0.00 % below the 1 ×"), ("0.5", " % above the ")]
+)
+def test_what_is_not_below_is_not_called_so(bandwidth, growth, said):
+    asked = ("--flops-growth", growth, "--compute-us", 1e4, "--topology", "switched")
+    told = bandwidth(*asked, "--n", 64).stdout
+    assert said in told
+    assert "−0.00" not in told
+    assert "% below the" not in told or "0.00 % below the" in told
+
+
+def test_ascii_terminals_read_the_same_formulas(bandwidth):
+    lines = bandwidth("--algorithms").stdout
+    assert "floor(n²/4)/n" in lines
+    assert spelled("B* at ε −0.5, 3·∛n/4 + floor(n²/4)", "ascii") == (
+        "B* at eps -0.5, 3*cbrt n/4 + floor(n^2/4)"
+    )
 
 
 def test_computation_is_that_of_the_fit(bandwidth):
@@ -437,6 +543,25 @@ def test_two_levels_take_the_link_of_a_benchmark_within_a_domain(bandwidth, benc
     assert told["rows"][0]["n"] == 8
     assert told["rows"][0]["nic_us"] == 0
     assert told["rows"][1]["nic_us"] > 2 * 9
+
+
+def test_a_benchmark_over_more_ranks_than_a_domain_is_refused(bandwidth, benchmark):
+    levels = ("--topology", "hierarchical", "--domain", 4, "--nic-gb-per-s", 50)
+    said = refused(bandwidth("--nccl-tests", benchmark, *levels, "-q"))
+    assert "ran over 8 ranks, more than a domain of 4" in said
+
+
+def test_why_no_line_is_left_is_said(bandwidth, tmp_path):
+    rows = "\n".join(Bench().row(size, 10 + size / 1e5, wrong="3") for size in SIZES)
+    (tmp_path / "out.txt").write_text(Bench().header() + rows)
+    said = refused(bandwidth("--nccl-tests", "out.txt", "-q"))
+    assert "got 0; left out: 20 × lines whose results are wrong (out.txt, line" in said
+
+
+def test_dimensions_are_those_of_the_torus_alone(bandwidth):
+    asked = ("--torus", "8x8x4", "--topology", "torus3d,switched", "--hardware", "h200")
+    told = envelope(bandwidth(*asked, "--format", "json"))
+    assert [one["topology"] for one in told["crossings"]] == ["switched"]
 
 
 def test_a_file_that_is_no_benchmark_is_bad_input(bandwidth, tmp_path):
