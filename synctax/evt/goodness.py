@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -47,15 +46,6 @@ class Test:
     p_lo: float
     p_hi: float
 
-    @property
-    def p_text(self) -> str:
-        """The p-value in words: "<0.01", "0.05-0.1", ">0.1", "0.0031"."""
-        if self.p_lo == self.p_hi:
-            return f"{self.p_lo:.2g}"
-        if self.p_lo == 0:
-            return f"<{self.p_hi:g}"
-        return f">{self.p_lo:g}" if self.p_hi == 1 else f"{self.p_lo:g}-{self.p_hi:g}"
-
 
 @dataclass(frozen=True, slots=True)
 class Goodness:
@@ -81,26 +71,6 @@ class Goodness:
     ks: Test
     ad: Test
     left_out: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Jittered:
-    """Block maxima with the rounding of their times undone.
-
-    Parameters
-    ----------
-    z : (n,) float64
-        In the order of the input.
-    treatment : {"none", "fine", "coarse"}
-        What the resolution asked for: nothing, noise that loses nothing, or noise that
-        leaves the shape and the tests in doubt.
-    warning : str
-        For "coarse", what to say; "" otherwise.
-    """
-
-    z: F64
-    treatment: Literal["none", "fine", "coarse"]
-    warning: str = ""
 
 
 def shape_test(gumbel: GumbelFit, gev: GevFit) -> Test:
@@ -225,13 +195,13 @@ def gev_goodness(
     )
 
 
-def jittered(z: F64, resolution: float, rng: np.random.Generator) -> Jittered:
+def jittered(z: F64, resolution: float, rng: np.random.Generator) -> F64:
     """Undo the rounding of times with uniform noise of half a resolution to each side.
 
     Ties make the tests reject any distribution; given a rounded value, the true one is
     about uniform around it while the resolution is small beside the scale. Up to a tenth
     of the Gumbel scale nothing is lost; from there to a half the noise is put on as well,
-    with a warning.
+    but shape and tests are in doubt (`checks.rounding` says so).
 
     Parameters
     ----------
@@ -244,8 +214,8 @@ def jittered(z: F64, resolution: float, rng: np.random.Generator) -> Jittered:
 
     Returns
     -------
-    Jittered
-        The maxima with noise, and what that means.
+    (n,) float64
+        The maxima with noise, in the order of the input.
 
     Raises
     ------
@@ -261,7 +231,7 @@ def jittered(z: F64, resolution: float, rng: np.random.Generator) -> Jittered:
     if not 0 <= resolution < math.inf:
         raise ValueError(f"a resolution is a positive number or 0, got {resolution}")
     if resolution == 0:
-        return Jittered(z, "none")
+        return z
     ordered = checked(z, what="block maxima", min_distinct=2)
     _, scale = gumbel_parameters(of_sorted(ordered))
     share = resolution / scale
@@ -271,15 +241,7 @@ def jittered(z: F64, resolution: float, rng: np.random.Generator) -> Jittered:
             f"more than {MAX_RESOLUTION:g}; a profiler that tells fractions of a µs would "
             "help"
         )
-    moved = z + rng.uniform(-resolution / 2, resolution / 2, z.size)
-    if share <= MAX_FINE_RESOLUTION:
-        return Jittered(moved, "fine")
-    return Jittered(
-        moved,
-        "coarse",
-        f"times are told in steps of {share:.2g} times the scale of the block maxima: "
-        "their shape and p-values are in doubt",
-    )
+    return z + rng.uniform(-resolution / 2, resolution / 2, z.size)
 
 
 def _drawn_distances(

@@ -12,12 +12,9 @@ from synctax.evt.profile import profile_level
 from synctax.evt.sample import checked
 from synctax.evt.tax import DEFAULT_LEVEL
 
-GRID_POINTS = 201
 MAX_BINS = 100
 PERIODS = (2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 """One block maximum in so many."""
-
-_MARGIN = 0.05  # of the range of the sample, to each side
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +34,6 @@ class Histogram:
     left: F64
     right: F64
     count: I64
-    density: F64
-
-
-@dataclass(frozen=True, slots=True)
-class Density:
-    """Fitted densities on a common grid.
-
-    Parameters
-    ----------
-    z : (g,) float64
-        The grid.
-    density : (f, g) float64
-        One row for each fit.
-    """
-
-    z: F64
     density: F64
 
 
@@ -163,37 +144,6 @@ def histogram(z: F64) -> Histogram:
     count = np.histogram(ordered, edges)[0].astype(np.int64)
     density = count / (ordered.size * np.diff(edges))
     return Histogram(edges[:-1], edges[1:], count, density)
-
-
-def densities(
-    z: F64, fits: Sequence[GumbelFit | GevFit], *, points: int = GRID_POINTS
-) -> Density:
-    """Compute fitted densities over the range of a sample.
-
-    Parameters
-    ----------
-    z : (n,) float64
-        Block maxima.
-    fits : sequence of GumbelFit or GevFit
-        What to compare with them.
-    points : int, optional
-        Points of the grid.
-
-    Returns
-    -------
-    Density
-        On a grid from a little below the smallest value to a little above the largest.
-
-    Raises
-    ------
-    FitError
-        If values are not finite, or all are equal.
-    """
-    ordered = checked(z, what="block maxima", min_distinct=2)
-    margin = _MARGIN * float(ordered[-1] - ordered[0])
-    grid = np.linspace(ordered[0] - margin, ordered[-1] + margin, points)
-    found = [fit.pdf(grid) for fit in fits]
-    return Density(grid, np.array(found, np.float64).reshape(len(found), points))
 
 
 def quantile_points(

@@ -74,14 +74,14 @@ def _goodness(
         smooth = jittered(z, resolution, random)
     except FitError as error:  # tests mean nothing; the fit is doubted by `rounding`
         return told, (Note("no_goodness_of_fit", 1, str(error)),)
-    gumbel = fit_gumbel(smooth.z, min_distinct=MIN_DISTINCT_VALUES)
-    told |= _row("gumbel", gumbel_goodness(smooth.z, gumbel))
+    gumbel = fit_gumbel(smooth, min_distinct=MIN_DISTINCT_VALUES)
+    told |= _row("gumbel", gumbel_goodness(smooth, gumbel))
     if fitted.gev is None:
         return told, ()
     count = min(BOOTSTRAPS, max(asked.resamples // 2, LEAST_BOOTSTRAPS))
     try:
-        gev = fit_gev(smooth.z, start=fitted.gev)
-        found = gev_goodness(smooth.z, gev, bootstraps=count, seed=asked.seed)
+        gev = fit_gev(smooth, start=fitted.gev)
+        found = gev_goodness(smooth, gev, bootstraps=count, seed=asked.seed)
     except FitError as error:  # of the noise that was put on, or of all drawn samples
         return told, (Note("no_goodness_of_gev", 1, str(error)),)
     return told | _row("gev", found), ()

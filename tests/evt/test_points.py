@@ -9,7 +9,6 @@ from synctax.evt.gev import fit_gev
 from synctax.evt.gumbel import GumbelFit, fit_gumbel
 from synctax.evt.points import (
     MAX_BINS,
-    densities,
     empirical_levels,
     histogram,
     positions,
@@ -37,17 +36,6 @@ def test_a_histogram_of_mostly_one_value_has_all_its_bins():
     found = histogram(np.r_[np.zeros(90), np.arange(10.0)])
     assert found.count.size == MAX_BINS
     assert found.count[0] == 91
-
-
-def test_densities_are_those_of_the_fits():
-    z = gev_sample(2, 100)
-    fits = [fit_gumbel(z), fit_gev(z)]
-    found = densities(z, fits, points=50)
-    assert found.z.size == 50
-    assert found.z[0] < z.min() < z.max() < found.z[-1]
-    for row, fit in zip(found.density, fits, strict=True):
-        assert_array_equal(row, fit.pdf(found.z))
-    assert densities(z, []).density.shape == (0, 201)
 
 
 def test_plotting_positions_are_unbiased_for_the_largest_of_gumbel_values():
