@@ -61,7 +61,7 @@ def headline(fit: "EvtFit") -> str:
         f"{counted(int(standard.instances.sum()), 'instance')} of "
         f"{counted(standard.a_us.size, 'compute block')}"
     )
-    over = f"over {ranks} ranks"
+    over = f"over {ranks} ranks" + (f", cut to {fit.m}" if fit.m < sizes[-1] else "")
     if inputs.coverage is None:
         return f"{what}{of} {over}"
     covered = inputs.coverage
@@ -221,7 +221,8 @@ def _trust(fit: "EvtFit") -> tuple[str, ...]:
     else:
         missed = f"fitted on {held.n_fit} ranks, it missed the wait of {held.n} by "
         said.append(f"{missed}{_error_text(held)}{_better(fit, held)}")
-    return (f"trust {NAMES[method]}: {'; '.join(said)}",)
+    part = ", for that part" if _small_share(fit) else ""
+    return (f"trust {NAMES[method]}{part}: {'; '.join(said)}",)
 
 
 def _against(fit: "EvtFit", method: Method) -> list[str]:

@@ -37,7 +37,7 @@ def found(fit, *names, effect=0.3):
 def test_the_first_line_tells_what_part_of_the_tax_it_is_of(fit):
     assert verdict.headline(fit) == (
         "90 % of the tax of tp is explained by GPU-only blocks with a GEMM (90 of 100 "
-        "collectives): 200 instances of 1 compute block over 8 ranks"
+        "collectives): 200 instances of 1 compute block over 8 ranks, cut to 4"
     )
 
 
@@ -45,7 +45,7 @@ def test_without_traces_the_first_line_tells_what_was_given():
     options = Options(resamples=4)
     both = fit_evt(gumbel_ranks(60, 4), gumbel_ranks(60, 8, seed=2), options=options)
     assert verdict.headline(both) == (
-        "120 instances of 2 compute blocks of tp over 4 and 8 ranks"
+        "120 instances of 2 compute blocks of tp over 4 and 8 ranks, cut to 4"
     )
     z = np.random.default_rng(0).gumbel(0.8, 0.6, 1_000)
     maxima = fit_evt_maxima(z, n_fit=4, a_us=1e4, r=0.02, options=options)
@@ -240,6 +240,7 @@ def test_a_fit_of_little_of_the_tax_is_not_taken_for_the_job(fit):
     )
     assert len(case.verdict()) == 4
     assert verdict.headline(case).startswith(percent(little.tax_share))
+    assert case.verdict()[-1].startswith("trust Gumbel, for that part: ")
 
 
 def test_half_of_the_tax_is_enough(fit):

@@ -45,7 +45,7 @@ def test_sentences_come_first_then_predictions_errors_doubts_and_a_plot(fit):
     places = [
         text.index(words)
         for words in (
-            "100 instances of 1 compute block of tp over 8 ranks\n",
+            "100 instances of 1 compute block of tp over 8 ranks, cut to 4\n",
             "mean wait of a rank: ",
             "the tail ",
             "trust ",
