@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from synctax.report import tables
-from synctax.report.bandwidth_text import records
-from synctax.report.tables import Field, Sentence
+from synctax.report.tables import Field, Sentence, records
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
