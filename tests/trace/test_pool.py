@@ -2,6 +2,7 @@
 
 import multiprocessing as mp
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -103,6 +104,39 @@ def start(request):
     thread.join()
 
 
+@pytest.fixture
+def worker(paths):
+    """What a worker answers: `worker(function, indices)`; it works in this process.
+
+    Processes of their own are not measured for coverage: that costs more than they do.
+    """
+
+    def answers(function, indices, *, inherited=(), report=True):
+        ours, theirs = mp.Pipe()
+        heard = []
+
+        def ask():
+            with ours:
+                for index in indices:
+                    ours.send(index)
+                    heard.append(pickle.loads(ours.recv_bytes()))
+                    while heard[-1][0] == "progress":
+                        heard.append(pickle.loads(ours.recv_bytes()))
+
+        before = signal.getsignal(signal.SIGTERM)
+        parent = threading.Thread(target=ask)
+        parent.start()
+        try:
+            with theirs:
+                pool._work(theirs, list(inherited), function, paths, report)
+        finally:
+            parent.join()
+            signal.signal(signal.SIGTERM, before)
+        return heard
+
+    return answers
+
+
 @pytest.fixture(autouse=True)
 def no_process_is_left():
     yield
@@ -118,6 +152,42 @@ def test_results_are_the_same_from_forked_and_spawned_workers(paths, start):
     results = map_files(columns, paths, workers=2)
     assert [r.tolist() for r in results] == [list(range(100 * i)) for i in range(10)]
     assert all(r.flags.writeable for r in results)
+
+
+def test_a_worker_answers_until_its_parent_is_gone(worker):
+    assert worker(size, [9, 0, 3]) == [
+        ("progress", 900), ("done", 900), ("done", 0), ("progress", 300), ("done", 300),
+    ]  # fmt: skip
+    assert worker(size, [9], report=False) == [("done", 900)]
+
+
+def test_a_worker_closes_the_ends_of_pipes_that_it_inherits(worker):
+    with mp.Pipe()[0] as inherited:
+        worker(size, [1], inherited=[inherited])
+        assert inherited.closed
+
+
+@pytest.mark.parametrize("function", [divide, raise_unpicklable, return_unpicklable])
+def test_a_worker_outlives_what_goes_wrong_in_a_function(worker, function):
+    assert [outcome for outcome, _ in worker(function, [0, 1])] == ["failed", "failed"]
+
+
+def test_a_worker_whose_parent_is_gone_ends_within_a_file(paths):
+    ours, theirs = mp.Pipe()
+    before = signal.getsignal(signal.SIGTERM)
+
+    def leave_parent(path, on_bytes):
+        ours.close()
+        on_bytes(PROGRESS_BYTES)
+
+    ours.send(0)
+    try:
+        with theirs, pytest.raises(SystemExit, match="1"):
+            pool._work(theirs, [], leave_parent, paths, report=True)
+        with pytest.raises(SystemExit, match="1"):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_no_path_gives_no_result():
