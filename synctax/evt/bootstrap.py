@@ -1,7 +1,8 @@
 """How far off a prediction may be: instances drawn anew, everything fitted anew."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from synctax.arrays import F64, I64
 from synctax.errors import FitError
 from synctax.evt.deviations import DeviationsFit, fit_deviations
-from synctax.evt.predict import Predictors, fit_standard, fit_what_fits
+from synctax.evt.predict import Predictors, fit_maxima, fit_standard
 from synctax.evt.resample import Memory, Resampler, Sample, draw, memory, resampler
 from synctax.evt.standard import Standard
 from synctax.evt.streams import stream
@@ -57,10 +58,6 @@ class Bootstrap:
         Prediction of the data themselves, for each method that has a fit.
     resampled_us : mapping of method to (r, k) float64
         Predictions of the resamples; NaN where one could not be fitted.
-    gumbel_us : (r, 2) float64
-        b·μ and b·σ of the Gumbel fit to each resample.
-    shape : (r,) float64
-        ξ of the GEV fit to each resample.
     memory : Memory
         What the length of the blocks follows from.
     log_errors : mapping of method to LogErrors
@@ -72,8 +69,6 @@ class Bootstrap:
     n: F64
     tau_us: Mapping[Method, F64]
     resampled_us: Mapping[Method, F64]
-    gumbel_us: F64
-    shape: F64
     memory: Memory
     log_errors: Mapping[Method, LogErrors] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
@@ -279,29 +274,78 @@ def bootstrap(
     ValueError
         If an n is below m.
     """
-    fitted = fitted or fit_standard(standard)
-    tau_us = {method: fitted.tau_us(method, n) for method in fitted.methods}
+    near = fitted or fit_standard(standard)
     past = memory(standard)
     prepared = resampler(standard)
     random = stream(seed, "bootstrap")
-    again = []
-    for _ in range(resamples):
-        drawn = draw(prepared.units, past.block_length, random)
-        again.append(refit(prepared, drawn, fitted))
-        if on_resample is not None:
-            on_resample(1)
+
+    def again() -> Iterator[Predictors]:
+        for _ in range(resamples):
+            drawn = draw(prepared.units, past.block_length, random)
+            yield refit(prepared, drawn, near)
+            if on_resample is not None:
+                on_resample(1)
+
+    return predict_again(again(), near, n, past)
+
+
+def predict_again(
+    again: Iterable[Predictors], fitted: Predictors, n: F64, past: Memory
+) -> Bootstrap:
+    """Predict from fits to resamples, one after the other: none is kept.
+
+    Parameters
+    ----------
+    again : iterable of Predictors
+        Fits to the resamples.
+    fitted : Predictors
+        Fits to the data themselves.
+    n : (k,) float64
+        Ranks to predict for, at least m.
+    past : Memory
+        Of the data.
+
+    Returns
+    -------
+    Bootstrap
+
+    Raises
+    ------
+    ValueError
+        If an n is below m.
+    """
+    tau_us = {method: fitted.tau_us(method, n) for method in fitted.methods}
+    # those of a GEV are skewed, and tell less of themselves where they are low
+    studentised = fitted.gev is not None and fitted.gev.cov is not None
+    rows: dict[Method, list[F64]] = {method: [] for method in tau_us}
+    errors: list[F64] = []
+    lost: Counter[Method] = Counter()
+    count = 0
+    for one in again:
+        count += 1
+        for method, row in rows.items():
+            row.append(predicted_us(one, method, n))
+        lost.update(one.refused.keys() & rows.keys())
+        if studentised:
+            errors.append(one.gev_log_se(n))
+    log_errors: dict[Method, LogErrors] = {}
+    if studentised:
+        log_errors["gev"] = LogErrors(fitted.gev_log_se(n), np.array(errors))
     return Bootstrap(
         n=n,
         tau_us=tau_us,
-        resampled_us={
-            method: np.array([predicted_us(p, method, n) for p in again])
-            for method in tau_us
-        },
-        gumbel_us=np.array([_gumbel_us(p, fitted) for p in again]),
-        shape=np.array([_shape(p, fitted) for p in again]),
+        resampled_us={method: np.array(row) for method, row in rows.items()},
         memory=past,
-        log_errors=log_errors(fitted, again, n),
-        notes=_failed(again, fitted.methods),
+        log_errors=log_errors,
+        notes=tuple(
+            Note(
+                f"resample_without_{method}",
+                lost[method],
+                f"resamples of {count} that {method} could not be fitted to",
+            )
+            for method in METHODS
+            if lost[method]
+        ),
     )
 
 
@@ -322,7 +366,7 @@ def refit(prepared: Resampler, drawn: I64, near: Predictors) -> Predictors:
         Maybe without any: a few values drawn over and over again carry no fit.
     """
     sample = prepared.sample(drawn)
-    return fit_what_fits(
+    return fit_maxima(
         sample.z,
         lambda: _deviations(prepared, sample, near),
         m=prepared.m,
@@ -339,32 +383,6 @@ def predicted_us(fitted: Predictors, method: Method, n: F64) -> F64:
     return fitted.tau_us(method, n)
 
 
-def log_errors(
-    fitted: Predictors, again: list[Predictors], n: F64
-) -> dict[Method, LogErrors]:
-    """Collect the errors that GEV fits tell of themselves.
-
-    Parameters
-    ----------
-    fitted : Predictors
-        Fits to the data themselves.
-    again : list of Predictors
-        Fits to the resamples.
-    n : (k,) float64
-        Ranks.
-
-    Returns
-    -------
-    dict of method to LogErrors
-        Of `gev`, whose estimates are skewed and tell less of themselves where they are
-        low; nothing where it has no fit, or none with a covariance.
-    """
-    if fitted.gev is None or fitted.gev.cov is None:
-        return {}
-    resampled = np.array([one.gev_log_se(n) for one in again])
-    return {"gev": LogErrors(fitted.gev_log_se(n), resampled)}
-
-
 def _deviations(prepared: Resampler, sample: Sample, near: Predictors) -> DeviationsFit:
     if prepared.d_us is None:
         raise FitError("deviations from the mean of an instance need at least 2 ranks")
@@ -372,23 +390,3 @@ def _deviations(prepared: Resampler, sample: Sample, near: Predictors) -> Deviat
     return fit_deviations(
         prepared.d_us[rows], prepared.block[rows], sample.weight, start=start
     )
-
-
-def _gumbel_us(again: Predictors, fitted: Predictors) -> tuple[float, float]:
-    if again.gumbel is None or fitted.gumbel is None:
-        return np.nan, np.nan
-    return again.b_us * again.gumbel.loc, again.b_us * again.gumbel.scale
-
-
-def _shape(again: Predictors, fitted: Predictors) -> float:
-    return again.gev.shape if again.gev and fitted.gev else np.nan
-
-
-def _failed(again: list[Predictors], methods: tuple[Method, ...]) -> tuple[Note, ...]:
-    notes = []
-    for method in METHODS:
-        lost = sum(method in p.refused for p in again)
-        if method in methods and lost:
-            detail = f"resamples of {len(again)} that {method} could not be fitted to"
-            notes.append(Note(f"resample_without_{method}", lost, detail))
-    return tuple(notes)

@@ -11,8 +11,7 @@ from synctax.evt.bootstrap import (
     Bootstrap,
     bootstrap,
     grid,
-    log_errors,
-    predicted_us,
+    predict_again,
 )
 from synctax.evt.checks import check, reach, shape
 from synctax.evt.cut import join
@@ -21,7 +20,7 @@ from synctax.evt.goodness import MAX_RESOLUTION
 from synctax.evt.holdout import HoldOut, hold_out, trials
 from synctax.evt.inputs import Found, Given, Inputs, gather, refusal
 from synctax.evt.model import LEAST_RANKS, BlockTimes
-from synctax.evt.predict import Predictors, fit_maxima, fit_standard, fit_what_fits
+from synctax.evt.predict import Predictors, fit_maxima, fit_standard
 from synctax.evt.quality import quality
 from synctax.evt.resample import Memory, memory
 from synctax.evt.results import EvtFit, Options, Quality
@@ -178,6 +177,7 @@ def fit_evt_maxima(
     inputs = Inputs((), None, n_fit, source=source or Origin("maxima"))
     n = _sizes(asked, inputs)
     fitted = _fitted(lambda: fit_maxima(z, m=n_fit, b_us=a_us * r), inputs)
+    resampled = _resampled_maxima(z, fitted, _all_sizes(n, inputs), asked)
     tested = quality(z, fitted, n, asked)
     bounds = (tested.shape_lo, tested.shape_hi)
     of_shape = () if fitted.gev is None else (shape(fitted.gev.shape, *bounds),)
@@ -189,10 +189,10 @@ def fit_evt_maxima(
         b_us=a_us * r,
         fitted=fitted,
         quality=tested,
-        resampled=_resampled_maxima(z, fitted, _all_sizes(n, inputs), asked),
+        resampled=resampled,
         n=n,
         found=(*of_shape, reach(float(n[-1]), n_fit)),
-        notes=tested.notes,
+        notes=(*resampled.notes, *tested.notes),
     )
 
 
@@ -309,8 +309,8 @@ def _checked(
 def _resampled_maxima(z: F64, fitted: Predictors, n: F64, asked: Options) -> Bootstrap:
     """Draw single maxima anew: their order in a file need not be that of time."""
     random = stream(asked.seed, "maxima")
-    again = [
-        fit_what_fits(
+    again = (
+        fit_maxima(
             z[random.integers(0, z.size, z.size)],
             m=fitted.m,
             b_us=fitted.b_us,
@@ -318,16 +318,6 @@ def _resampled_maxima(z: F64, fitted: Predictors, n: F64, asked: Options) -> Boo
             min_distinct=MIN_DISTINCT_VALUES,
         )
         for _ in range(asked.resamples)
-    ]
-    return Bootstrap(
-        n=n,
-        tau_us={method: fitted.tau_us(method, n) for method in fitted.methods},
-        resampled_us={
-            method: np.array([predicted_us(one, method, n) for one in again])
-            for method in fitted.methods
-        },
-        gumbel_us=np.empty((0, 2)),
-        shape=np.array([one.gev.shape if one.gev else np.nan for one in again]),
-        memory=Memory(np.empty(0), float("nan"), 1, float(z.size), blocks=float(z.size)),
-        log_errors=log_errors(fitted, again, n),
     )
+    past = Memory(np.empty(0), float("nan"), 1, float(z.size), blocks=float(z.size))
+    return predict_again(again, fitted, n, past)

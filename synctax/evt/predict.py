@@ -12,15 +12,12 @@ from synctax.evt.deviations import DeviationsFit, deviations_us, fit_deviations
 from synctax.evt.gev import GevFit, fit_gev
 from synctax.evt.gumbel import GumbelFit, fit_gumbel
 from synctax.evt.lmoments import gumbel_lmoments
-from synctax.evt.model import BlockTimes
 from synctax.evt.sample import MIN_DISTINCT_VALUES
-from synctax.evt.standard import Standard, standardise
+from synctax.evt.standard import Standard
 from synctax.evt.tax import METHODS, Method
 from synctax.notes import Note
 
 Fit = TypeVar("Fit")
-
-__all__ = ["METHODS", "Method", "Predictors", "fit_all", "fit_maxima", "fit_standard"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,26 +114,6 @@ class Predictors:
         return self.gev.mean_se(n / self.m) / self.gev.mean_z(n / self.m)
 
 
-def fit_all(times: BlockTimes) -> Predictors:
-    """Standardise block times and fit every predictor.
-
-    Parameters
-    ----------
-    times : BlockTimes
-        i rows over m ranks.
-
-    Returns
-    -------
-    Predictors
-
-    Raises
-    ------
-    FitError
-        If no block has enough instances, or no predictor can be fitted.
-    """
-    return fit_standard(standardise(times))
-
-
 def fit_standard(standard: Standard) -> Predictors:
     """Fit every predictor to standardised block times.
 
@@ -161,7 +138,10 @@ def fit_standard(standard: Standard) -> Predictors:
         weight = standard.instances.astype(np.float64)
         return fit_deviations(deviations_us(times), times.block, weight)
 
-    return fit_maxima(standard.z, deviations, m=times.m, b_us=standard.mean_b_us)
+    fitted = fit_maxima(standard.z, deviations, m=times.m, b_us=standard.mean_b_us)
+    if not fitted.methods:
+        raise FitError(fitted.refused["gumbel"])
+    return fitted
 
 
 def fit_maxima(
@@ -193,30 +173,8 @@ def fit_maxima(
     Returns
     -------
     Predictors
-
-    Raises
-    ------
-    FitError
-        If no predictor can be fitted: the reason of the first.
+        Maybe without any; a method that cannot be fitted keeps its reason.
     """
-    fitted = fit_what_fits(
-        z, deviations, m=m, b_us=b_us, start=start, min_distinct=min_distinct
-    )
-    if not fitted.methods:
-        raise FitError(fitted.refused["gumbel"])
-    return fitted
-
-
-def fit_what_fits(
-    z: F64,
-    deviations: Callable[[], DeviationsFit] | None = None,
-    *,
-    m: int,
-    b_us: float,
-    start: GevFit | None = None,
-    min_distinct: int = MIN_DISTINCT_VALUES,
-) -> Predictors:
-    """Do as `fit_maxima`, and leave it to the caller if nothing could be fitted."""
     refused: dict[Method, str] = {}
     gumbel = _attempt("gumbel", lambda: fit_gumbel(z, min_distinct=min_distinct), refused)
     gev = _attempt("gev", lambda: _gev(z, start, min_distinct), refused)

@@ -22,9 +22,10 @@ from synctax.evt.checks import check
 from synctax.evt.doubts import Check, fired
 from synctax.evt.goodness import shape_test
 from synctax.evt.model import Block, BlockTimes
-from synctax.evt.predict import METHODS, Predictors, fit_standard
+from synctax.evt.predict import Predictors, fit_standard
 from synctax.evt.resample import memory
 from synctax.evt.standard import standardise
+from synctax.evt.tax import METHODS
 
 M = 4
 SIZES = np.array([4.0, 16.0, 512.0])

@@ -4,6 +4,8 @@ import numpy as np
 
 from synctax.arrays import F64, I64
 from synctax.evt.model import Block, BlockTimes
+from synctax.evt.predict import Predictors, fit_standard
+from synctax.evt.standard import standardise
 
 
 def block_times(
@@ -41,3 +43,8 @@ def normal_times(
     x += common * random.normal(size=(instances, 1))
     x[:, -1] += slow
     return block_times(1_000 + 20 * x)
+
+
+def fit_all(times: BlockTimes) -> Predictors:
+    """Standardise block times and fit every predictor."""
+    return fit_standard(standardise(times))

@@ -10,8 +10,8 @@ from synctax.errors import FitError
 from synctax.evt.cut import cut, select
 from synctax.evt.holdout import fit_sizes, hold_out, trials
 from synctax.evt.measured import measured_us
-from synctax.evt.predict import METHODS, fit_all
-from tests.evt.made import block_times, normal_times
+from synctax.evt.tax import METHODS
+from tests.evt.made import block_times, fit_all, normal_times
 
 
 @given(st.integers(1, 5_000))

@@ -9,9 +9,10 @@ from numpy.testing import assert_allclose
 from synctax.errors import FitError
 from synctax.evt.gev import fit_gev
 from synctax.evt.gumbel import fit_gumbel
-from synctax.evt.predict import METHODS, fit_all, fit_maxima
+from synctax.evt.predict import fit_maxima
 from synctax.evt.standard import standardise
-from tests.evt.made import block_times, normal_times
+from synctax.evt.tax import METHODS
+from tests.evt.made import block_times, fit_all, normal_times
 
 N = np.array([4.0, 16.0, 512.0])
 
@@ -102,8 +103,9 @@ def test_where_the_search_starts_does_not_move_the_gev():
 
 
 def test_nothing_to_fit_is_refused_with_the_first_reason():
-    with pytest.raises(FitError, match="distinct"):
-        fit_maxima(np.array([1.0, 2.0]), m=4, b_us=1.0)
+    assert fit_maxima(np.array([1.0, 2.0]), m=4, b_us=1.0).methods == ()
+    with pytest.raises(FitError, match="needs 20 distinct block maxima"):
+        fit_all(block_times(np.arange(12.0)[:, None] * np.ones(4)))
 
 
 def test_notes_of_the_deviations_are_passed_on():

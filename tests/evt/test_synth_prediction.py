@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from synctax.evt.bootstrap import bootstrap
-from synctax.evt.predict import fit_all
 from synctax.evt.standard import standardise
 from synctax.synth import SynthJob, expected_tau_us, truth
+from tests.evt.made import fit_all
 from tests.synth.block_times import from_traces, simulated
 
 LAWS = ("gumbel", "frechet")
