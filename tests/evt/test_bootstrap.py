@@ -157,7 +157,7 @@ def skewed(count: int, seed: int = 0) -> tuple[np.ndarray, LogErrors]:
     """Logarithms of mean 0 that tell less of themselves where they are low."""
     z = np.random.default_rng([seed, 105]).normal(size=(count, 1))
     logs = 0.1 * z + 0.02 * (z * z - 1)
-    return np.exp(logs), LogErrors(np.array([0.1]), 0.1 * np.exp(0.3 * z))
+    return np.exp(logs), LogErrors(np.array([0.12]), 0.12 * np.exp(0.3 * z))
 
 
 def test_equal_errors_make_it_the_interval_of_a_normal():
@@ -172,7 +172,7 @@ def test_equal_errors_make_it_the_interval_of_a_normal():
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 999), st.floats(0.5, 0.99), st.floats(0.01, 100))
+@given(st.integers(0, 999), st.floats(0.5, 0.99), st.floats(1, 100))
 def test_bounds_are_quantiles_of_t_in_units_of_the_error(seed, level, unit):
     resampled, errors = skewed(399, seed)
     scaled = LogErrors(unit * errors.own, unit * errors.resampled)
@@ -224,6 +224,18 @@ def test_quantiles_of_t_that_are_not_known_leave_the_symmetric_interval(
     errors.resampled[lowest] = np.nan
     expected = complete if studentised else interval(np.ones(1), resampled)
     assert_array_equal(interval(np.ones(1), resampled, errors=errors), expected)
+
+
+def test_errors_that_miss_most_of_the_spread_bound_as_those_that_hold_it():
+    resampled, errors = skewed(399)
+    spread = np.log(resampled).std(ddof=1)
+    tiny = LogErrors(1e-4 * errors.own, 1e-4 * errors.resampled)
+    constant = LogErrors(np.array([spread]), np.full(resampled.shape, spread))
+    assert_allclose(
+        interval(np.ones(1), resampled, errors=tiny),
+        interval(np.ones(1), resampled, errors=constant),
+        rtol=1e-4,
+    )
 
 
 def test_studentised_intervals_need_as_many_resamples_as_others():
