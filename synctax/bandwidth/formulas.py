@@ -60,18 +60,18 @@ FORMULAS: dict[tuple[str, str], Formula] = {
         "shortest way round", "floor(n/2)", "floor(n²/4)/n", CHANNEL_LOAD
     ),
     ("torus3d", "all_reduce"): Formula(
-        "3-D bucket", "2·sum(d-1), cube: 6·(∛n-1)", "2(n-1)/n", PAPER
+        "3-D bucket", "2·sum(d-1), cube: 6·(∛n - 1)", "2(n-1)/n", PAPER
     ),
     ("torus3d", "reduce_scatter"): Formula(
-        "3-D bucket", "sum(d-1), cube: 3·(∛n-1)", "(n-1)/n", NCCL_TESTS
+        "3-D bucket", "sum(d-1), cube: 3·(∛n - 1)", "(n-1)/n", NCCL_TESTS
     ),
     ("torus3d", "all_gather"): Formula(
-        "3-D bucket", "sum(d-1), cube: 3·(∛n-1)", "(n-1)/n", NCCL_TESTS
+        "3-D bucket", "sum(d-1), cube: 3·(∛n - 1)", "(n-1)/n", NCCL_TESTS
     ),
     ("torus3d", "all_to_all"): Formula(
         "shortest way",
-        "sum(floor(d/2)), cube: 3·∛n/2",
-        "sides·max(floor(d²/4)/d), cube: 3·∛n/4",
+        "sum(floor(d/2)), cube: 3/2·∛n",
+        "sides·max(floor(d²/4)/d), cube: 3/4·∛n",
         CHANNEL_LOAD,
     ),
     ("switched", "all_reduce"): Formula("two-phase all-pairs", "2", "2(n-1)/n", PAPER),

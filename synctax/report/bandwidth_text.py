@@ -10,7 +10,6 @@ from synctax.report.tables import Sentence
 from synctax.texts import number, percent, size_bytes
 
 if TYPE_CHECKING:
-
     from synctax.bandwidth.calibrate import Calibration
     from synctax.bandwidth.crossing import Crossing
 

@@ -463,8 +463,8 @@ def test_what_is_not_below_is_not_called_so(bandwidth, growth, said):
 def test_ascii_terminals_read_the_same_formulas(bandwidth):
     lines = bandwidth("--algorithms").stdout
     assert "floor(n²/4)/n" in lines
-    assert spelled("B* at ε −0.5, 3·∛n/4 + floor(n²/4)", "ascii") == (
-        "B* at eps -0.5, 3*cbrt n/4 + floor(n^2/4)"
+    assert spelled("B* at ε −0.5, 3/4·∛n + floor(n²/4)", "ascii") == (
+        "B* at eps -0.5, 3/4*cbrt n + floor(n^2/4)"
     )
 
 
