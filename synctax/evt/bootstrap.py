@@ -392,7 +392,7 @@ def predicted_us(fitted: Predictors, method: Method, n: F64) -> F64:
 def _deviations(prepared: Resampler, sample: Sample, near: Predictors) -> DeviationsFit:
     if prepared.d_us is None:
         raise FitError("deviations from the mean of an instance need at least 2 ranks")
-    rows, start = sample.rows, near.deviations.tail if near.deviations else None
+    rows, start = sample.rows, near.deviations.law.tail if near.deviations else None
     return fit_deviations(
         prepared.d_us[rows], prepared.block[rows], sample.weight, start=start
     )

@@ -40,15 +40,14 @@ class TailLaw:
         Probability of a value above the threshold; 0 without a tail.
     threshold : float
         Where the tail begins.
-    scale, shape : float
-        Of the excesses over the threshold.
+    tail : GpdFit or None
+        The law of the excesses over the threshold.
     """
 
     body: F64
     share: float = 0.0
     threshold: float = float("nan")
-    scale: float = float("nan")
-    shape: float = float("nan")
+    tail: GpdFit | None = None
 
     def mean_max(self, n: F64) -> F64:
         """Expect the maximum of n independent values: ∫ Q(1 - p), p = 1 - exp(-E/n).
@@ -83,20 +82,20 @@ class TailLaw:
             # Abel's sum: each step, times the probability of a maximum below it
             result[at] = self.body[-1] * below[-1] - dot(below[:-1], steps[begin:])
             reached[at] = 1 - below[-1]
-        return result + self._tail(n, reached) if self.share else result
+        return result + self._beyond(self.tail, n, reached) if self.tail else result
 
-    def _tail(self, n: F64, reached: F64) -> F64:
+    def _beyond(self, tail: GpdFit, n: F64, reached: F64) -> F64:
         """What the tail adds; `reached` is the probability that a maximum lies in it."""
-        if abs(self.shape) > _NEAR_ZERO_SHAPE:
-            excess = self._mean_excess(n, reached, self.shape)
+        if abs(tail.shape) > _NEAR_ZERO_SHAPE:
+            excess = self._mean_excess(n, reached, tail.shape)
         else:
             low, high = (
                 self._mean_excess(n, reached, s)
                 for s in (-_NEAR_ZERO_SHAPE, _NEAR_ZERO_SHAPE)
             )
-            at = (self.shape / _NEAR_ZERO_SHAPE + 1) / 2
+            at = (tail.shape / _NEAR_ZERO_SHAPE + 1) / 2
             excess = low + at * (high - low)
-        return self.threshold * reached + self.scale * excess
+        return self.threshold * reached + tail.scale * excess
 
     def _mean_excess(self, n: F64, reached: F64, shape: float) -> F64:
         """∫ ((p/share)^-ξ - 1)/ξ dF over the tail: p is the exceedance of the maximum."""
@@ -122,15 +121,10 @@ class TailLaw:
         top = 1 - self.share
         # the ends: the least value has all mass up to it, the last all up to the tail
         below = np.interp(x, self.body, middle, left=0.0, right=top)
-        if not self.share:
+        if self.tail is None:
             return np.asarray(below)
-        t = np.maximum((x - self.threshold) / self.scale, 0.0)
-        if self.shape:
-            with np.errstate(divide="ignore"):
-                log = np.log1p(np.maximum(self.shape * t, -1.0)) / -self.shape
-        else:
-            log = -t
-        return np.where(x > self.threshold, 1 - self.share * np.exp(log), below)
+        beyond = 1 - self.share * (1 - self.tail.cdf(x - self.threshold))
+        return np.where(x > self.threshold, beyond, below)
 
     def quantile(self, q: F64) -> F64:
         """Value that is exceeded with probability q in the tail, or in the body.
@@ -146,12 +140,10 @@ class TailLaw:
         """
         at = np.ceil((1 - q) * self.body.size / (1 - self.share)) - 1
         inside = self.body[np.clip(at, 0, self.body.size - 1).astype(np.int64)]
-        if not self.share:
+        if self.tail is None:
             return np.asarray(inside)
-        log = np.log(np.minimum(q / self.share, 1.0))
-        excess = np.expm1(-self.shape * log) / self.shape if self.shape else -log
-        tail: F64 = np.where(q < self.share, self.threshold + self.scale * excess, inside)
-        return tail
+        beyond = self.threshold + self.tail.isf(np.minimum(q / self.share, 1.0))
+        return np.where(q < self.share, beyond, inside)
 
 
 @lru_cache(maxsize=2)
@@ -181,8 +173,6 @@ class DeviationsFit:
         Mean over instances of the blocks' standard deviations of a deviation, in µs.
     n : int
         Deviations in the sample.
-    tail : GpdFit or None
-        The fit of the tail, if it has one.
     notes : tuple of Note
         Where the tail has too few values for a law of its own.
     """
@@ -190,7 +180,6 @@ class DeviationsFit:
     law: TailLaw
     scale_us: float
     n: int
-    tail: GpdFit | None = None
     notes: tuple[Note, ...] = ()
 
     def tau_us(self, n: F64) -> F64:
@@ -275,14 +264,14 @@ def fit_deviations(
     with np.errstate(divide="ignore", invalid="ignore"):
         d = d_us / spread_us[block, None]
     d = np.sort(d[spread_us[block] > 0], axis=None)
-    law, tail, notes = _law(d, tail_quantile, min_tail_values, start)
+    law, notes = _law(d, tail_quantile, min_tail_values, start)
     scale_us = float(np.average(spread_us, weights=weight))
-    return DeviationsFit(law, scale_us, d.size, tail, notes)
+    return DeviationsFit(law, scale_us, d.size, notes)
 
 
 def _law(
     d: F64, tail_quantile: float, needed: int, start: GpdFit | None
-) -> tuple[TailLaw, GpdFit | None, tuple[Note, ...]]:
+) -> tuple[TailLaw, tuple[Note, ...]]:
     threshold = float(d[math.ceil(tail_quantile * d.size) - 1])
     begin = int(np.searchsorted(d, threshold, side="right"))
     excess = d[begin:] - threshold
@@ -292,7 +281,7 @@ def _law(
             f"{distinct} distinct deviations above the {tail_quantile:.0%} quantile, "
             f"{needed} carry a tail: no wait beyond what was observed is predicted"
         )
-        return TailLaw(d), None, (Note("no_tail", 1, detail),)
+        return TailLaw(d), (Note("no_tail", 1, detail),)
     tail = fit_gpd(excess, start=start, min_distinct=needed)
     if tail.shape >= 1:
         raise FitError(
@@ -300,4 +289,4 @@ def _law(
             "mean; look for outliers, or profile more steps"
         )
     share = excess.size / d.size
-    return TailLaw(d[:begin], share, threshold, tail.scale, tail.shape), tail, ()
+    return TailLaw(d[:begin], share, threshold, tail), ()

@@ -155,8 +155,8 @@ def _deviations(fit: "EvtFit") -> Deviations | None:
     law = found.law
     return Deviations(
         threshold=_number(law.threshold),
-        scale=_number(law.scale),
-        shape=_number(law.shape),
+        scale=None if law.tail is None else law.tail.scale,
+        shape=None if law.tail is None else law.tail.shape,
         unit_us=found.scale_us,
         tail_share=law.share,
         instances=int(standard.instances.sum()),

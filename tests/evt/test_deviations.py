@@ -10,7 +10,7 @@ from scipy.integrate import quad
 
 from synctax.errors import FitError
 from synctax.evt.deviations import TailLaw, deviations_us, fit_deviations
-from synctax.evt.gpd import fit_gpd
+from synctax.evt.gpd import GpdFit, fit_gpd
 from tests.evt.made import block_times, normal_times
 
 BODY = stats.norm.ppf((np.arange(380) + 0.5) / 400)
@@ -18,7 +18,7 @@ SHAPES = (-0.4, 0.0, 5e-5, -2e-4, 0.15, 0.7)
 
 
 def law_of(shape: float) -> TailLaw:
-    return TailLaw(BODY, 0.05, float(BODY[-1]), 0.4, shape)
+    return TailLaw(BODY, 0.05, float(BODY[-1]), GpdFit(0.4, shape, None, 0.0, 0))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -113,7 +113,7 @@ def test_instances_weigh_the_scales_of_blocks():
 
 def test_few_values_in_the_tail_stand_for_themselves_with_a_note():
     found = fit(deviations_us(normal_times(50, 4)))
-    assert found.tail is None
+    assert found.law.tail is None
     assert found.law.share == 0
     (note,) = found.notes
     assert (note.reason, note.count) == ("no_tail", 1)
