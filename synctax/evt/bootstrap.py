@@ -120,9 +120,9 @@ def interval(
     over 8 ranks, so each share is known to 1 or 2 points; 59 cases of 1,000 instances: 90
     to 98 %.) Deviations of ranks as skewed as these are biased: their intervals hold the
     truth in 60 to 95 % at the size of the fit, and in 30 to 90 % beyond. GEV fits to 480
-    instances over 4 ranks, Gumbel or with ξ = 0.15, held it in 91 to 96 % of 340 cases of
+    instances over 4 ranks, Gumbel or with ξ = 0.15, held it in 91 to 96 % of 360 cases of
     each at 2 to 128 times as many, with the truth above in 2 to 6 %; without errors in 90
-    to 94 %, above in 4 to 9 %. Of 50 instances they held it in 89 to 94 % (102 cases).
+    to 94 %, above in 4 to 9 %. Of 50 instances they held it in 90 to 95 % (108 cases).
     `python -m tests.bench.evt_intervals` and `tests.bench.evt_synth` measure it.
 
     Parameters
