@@ -3,7 +3,14 @@
 import math
 
 from synctax.evt.doubts import Check, doubt, in_order
-from synctax.evt.doubts_of_variation import common, light_tail, ranks, skew, straggler
+from synctax.evt.doubts_of_variation import (
+    common,
+    forgetting,
+    light_tail,
+    ranks,
+    skew,
+    straggler,
+)
 from synctax.evt.goodness import MAX_FINE_RESOLUTION, MAX_RESOLUTION
 from synctax.evt.likelihood import MIN_REGULAR_SHAPE
 from synctax.evt.predict import Predictors
@@ -69,6 +76,7 @@ def check(
     found: list[Check] = []
     if standard.times.m > 1:
         found += [common(standard), ranks(standard, slow=slow), straggler(standard)]
+        found.append(forgetting(standard))
     if fitted.gev is not None and shape_p is not None:
         found.append(shape(fitted.gev.shape, shape_p))
     found += [reach(n, fitted.m), effective(past), autocorrelation(past)]

@@ -34,6 +34,7 @@ QUESTIONS: dict[str, Question] = {
     "common_variation": Question("common_variation", "share of the variance"),
     "rank_effect": Question("ranks", "share of the variance"),
     "straggler": Question("ranks", "Cramér's V"),
+    "rank_memory": Question("ranks", "independent times of a rank", "below"),
     "shape": Question("shape", "ξ", "both"),
     "deviations_reach": Question("reach", "ranks"),
     "reach": Question("reach", "times the ranks of the fit"),

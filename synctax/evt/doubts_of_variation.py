@@ -1,5 +1,7 @@
 """Doubts that the variation of block times casts on predictions."""
 
+import math
+
 from synctax.evt.doubts import Check, doubt
 from synctax.evt.scenarios import SlowRanks
 from synctax.evt.standard import Standard
@@ -10,7 +12,7 @@ from synctax.evt.variation import (
     rank_effects,
     stragglers,
 )
-from synctax.texts import number, percent, time_us
+from synctax.texts import counted, number, percent, time_us
 
 SIGNIFICANT_P = 0.01
 """Effects are named only where chance gives them this rarely; the effect counts first."""
@@ -23,6 +25,9 @@ MAX_RANK_SHARE = 0.02
 
 MAX_ASSOCIATION = 0.1
 """Cramér's V of ranks with being slowest: small, by Cohen's convention."""
+
+MIN_RANK_TIMES = 10
+"""Independent times of a rank below which only a very slow one can be told from chance."""
 
 MAX_LOST_SKEWNESS = 0.05
 """L-skewness of single ranks that their deviations do not show."""
@@ -99,6 +104,28 @@ def straggler(standard: Standard) -> Check:
         f"rank {found.rank} is slowest in {percent(found.share)} of its instances "
         f"({percent(found.expected_share)} by chance): the wait of more ranks depends on "
         "how many are like it; look at that rank",
+        METHODS,
+    )
+
+
+def forgetting(standard: Standard) -> Check:
+    """Ask whether ranks forget soon enough to tell one that is persistently slow.
+
+    Parameters
+    ----------
+    standard : Standard
+        Over m > 1 ranks.
+    """
+    found = rank_effects(standard)
+    past = found.memory
+    told = found.share > MAX_RANK_SHARE and found.p < SIGNIFICANT_P
+    return doubt(
+        "rank_memory",
+        (past.effective, MIN_RANK_TIMES, math.nan),
+        past.lags > 0 and past.effective < MIN_RANK_TIMES and not told,
+        f"a rank that is slow stays so for about {counted(past.lags, 'instance')}: its "
+        f"times tell as much as {number(round(past.effective))} independent ones, too few "
+        "to say whether a rank is persistently slow; profile more steps",
         METHODS,
     )
 

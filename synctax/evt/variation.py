@@ -7,6 +7,7 @@ import numpy as np
 
 from synctax.arrays import F64, I64
 from synctax.evt.moments import of_sorted
+from synctax.evt.rank_memory import RankMemory, rank_memory
 from synctax.evt.standard import Standard
 from synctax.evt.streams import stream
 
@@ -21,6 +22,8 @@ NORMAL_KURTOSIS = 0.1226017195
 
 SHAPE_VARIANCES = np.array([0.1866, 0.0883])
 """Variance of L-skewness and L-kurtosis of a normal sample, times its size."""
+
+_NOTHING = 1e-20  # variance that arithmetic leaves, as a share of b²
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,8 @@ class Common:
 def common_variation(standard: Standard) -> Common:
     """Compare the variance of instance means with what independent ranks would give.
 
-    What ranks differ by persistently is no part of either.
+    What ranks differ by persistently is no part of either. Where ranks remember, both
+    variances have the degrees of freedom of as many independent times.
 
     Parameters
     ----------
@@ -65,7 +69,8 @@ def common_variation(standard: Standard) -> Common:
     off = off / standard.b_us[times.block]
     df = len(times) - len(times.blocks)
     between = m * float((off * off).sum()) / df
-    p = float(fdtrc(df, effects.df_left, between / effects.left)) if effects.left else 0.0
+    free, left = df / effects.memory.of_variance, effects.df_left_of_variance
+    p = float(fdtrc(free, left, between / effects.left)) if effects.left else 0.0
     return Common((between - effects.left) / m, p)
 
 
@@ -92,6 +97,8 @@ class RankEffects:
         Their variance as a share of b²; what chance gives is taken off.
     p : float
         Of the F test that all are 0.
+    memory : RankMemory
+        Of what they do not explain; share and p allow for it.
     """
 
     series: I64
@@ -104,6 +111,12 @@ class RankEffects:
     df_left: int
     share: float
     p: float
+    memory: RankMemory
+
+    @property
+    def df_left_of_variance(self) -> float:
+        """Degrees of freedom of the variance that is left, were times independent."""
+        return self.df_left / self.memory.of_variance
 
     @property
     def slowest(self) -> int:
@@ -115,7 +128,8 @@ def rank_effects(standard: Standard) -> RankEffects:
     """Test whether the same ranks are slow again and again.
 
     The two-way layout: the mean of the instance, and with it block and moment, is taken
-    off first; the ranks of a series are then compared over its instances.
+    off first; the ranks of a series are then compared over its instances. A rank that is
+    slow for a while by chance takes part as often as it would if it forgot.
 
     Parameters
     ----------
@@ -143,10 +157,13 @@ def rank_effects(standard: Standard) -> RankEffects:
     df = rank.size - np.unique(series).size
     df_left = max(len(times) * (times.m - 1) - df, 1)
     left = max(float((y * y).sum()) - explained, 0.0) / df_left
-    share = (explained - df * left) / y.size
-    p = float(fdtrc(df, df_left, explained / df / left)) if left else 0.0
+    past = rank_memory(y - effect[cell], cell)
+    chance = left * past.of_mean
+    share = (explained - df * chance) / y.size
+    freedom = past.freedom(df_left)
+    p = float(fdtrc(df, freedom, explained / df / chance)) if left else 0.0
     return RankEffects(
-        series, rank, count, effect, effect_us, cell, left, df_left, share, p
+        series, rank, count, effect, effect_us, cell, left, df_left, share, p, past
     )
 
 
@@ -186,6 +203,9 @@ class Stragglers:
 def stragglers(standard: Standard, *, seed: int = 0) -> Stragglers:
     """Test whether the slowest rank is a matter of chance; ties are left out.
 
+    A rank that is slow for a while has its turn again and again: where ranks remember,
+    turns count for as many as would be independent.
+
     Parameters
     ----------
     standard : Standard
@@ -203,20 +223,23 @@ def stragglers(standard: Standard, *, seed: int = 0) -> Stragglers:
     correction for Cramér's V, 2013.
     """
     times, m = standard.times, standard.times.m
-    series, rank, cell, _ = _cells(standard)
+    effects = rank_effects(standard)
+    series, rank, cell = effects.series, effects.rank, effects.cell
     alone = (times.us == times.us.max(axis=1, keepdims=True)).sum(axis=1) == 1
     cell, slowest = cell[alone], times.us[alone].argmax(axis=1)
     expected = np.bincount(cell.ravel(), minlength=rank.size) / m
     if not alone.any():
         return Stragglers(0.0, float("nan"), -1, -1, float("nan"), 1 / m)
     count = _slowest_counts(cell, slowest, rank.size)
-    chi2, df = _chi2(count, expected), int((expected > 0).sum())
-    df -= np.unique(series[expected > 0]).size
-    beyond = max(chi2 - df, 0.0) / (len(cell) * (m - 1))
+    often = count / np.where(expected > 0, expected, 1)
+    past = _memory_of_turns(cell, slowest, often, effects.memory.lags)
+    chi2 = _chi2(count, expected) / past.of_mean
+    df = int((expected > 0).sum()) - np.unique(series[expected > 0]).size
+    beyond = max(chi2 - df, 0.0) * past.of_mean / (len(cell) * (m - 1))
     most = int((count - expected).argmax())
     return Stragglers(
         association=min(beyond**0.5, 1.0),
-        p=_straggler_p(chi2, df, cell, expected, seed),
+        p=_straggler_p(chi2, df, (cell, expected, past), seed),
         series=int(series[most]),
         rank=int(rank[most]),
         share=float(count[most] / (expected[most] * m)),
@@ -251,7 +274,8 @@ def deviation_shape(standard: Standard, *, m: int | None = None) -> DeviationSha
     """Measure skewness and kurtosis of deviations, and how much of it a mean takes away.
 
     In X - mean of m ranks, the rank itself and the mean are skewed against each other:
-    the skewness is that of X times (m - 2)/√(m(m - 1)).
+    the skewness is that of X times (m - 2)/√(m(m - 1)). What ranks take longer or shorter
+    on average is taken off first: a mixture of means has a shape of its own.
 
     Parameters
     ----------
@@ -271,16 +295,17 @@ def deviation_shape(standard: Standard, *, m: int | None = None) -> DeviationSha
     """
     from scipy.special import erfc
 
-    times = standard.times
+    times, effects = standard.times, rank_effects(standard)
     off = times.us - times.us.mean(axis=1, keepdims=True)
     off /= standard.b_us[times.block, None]
-    if not off.any():
+    off -= effects.effect[effects.cell]
+    if effects.left < _NOTHING:
         return DeviationShape(math.nan, math.nan, math.nan, math.nan)
     moments = of_sorted(np.sort(off, axis=None))
     seen = _kept_skewness(times.m)
     whole = moments.t3 / seen if seen else math.nan
     # deviations of an instance add up to 0: one of them is no news
-    values = len(times) * (times.m - 1)
+    values = effects.df_left_of_variance
     beyond = moments.t4 - NORMAL_KURTOSIS
     at = np.abs([moments.t3, beyond]) / np.sqrt(SHAPE_VARIANCES / values)
     p = erfc(at / math.sqrt(2))
@@ -305,12 +330,27 @@ def _chi2(count: I64, expected: F64) -> float:
     return float(((count - expected)[seen] ** 2 / expected[seen]).sum())
 
 
-def _straggler_p(chi2: float, df: int, cell: I64, expected: F64, seed: int) -> float:
+def _memory_of_turns(cell: I64, slowest: I64, often: F64, lags: int) -> RankMemory:
+    """Measure how often a rank that was slowest is so again; `often` is 1 by chance."""
+    off = -often[cell] / cell.shape[1]
+    off[np.arange(len(cell)), slowest] += 1
+    # ranks of which all instances are ties have no place among the numbers
+    _, dense = np.unique(cell, return_inverse=True)
+    return rank_memory(off, dense.reshape(cell.shape), lags=lags)
+
+
+def _straggler_p(
+    chi2: float, df: int, turns: tuple[I64, F64, RankMemory], seed: int
+) -> float:
+    cell, expected, past = turns
     if expected[expected > 0].min() >= ENOUGH_EXPECTED:
         # scipy.special: the whole of scipy.stats would take longer to import than to use.
-        from scipy.special import chdtrc
+        from scipy.special import chdtrc, fdtrc
 
-        return float(chdtrc(df, chi2))
+        if not past.lags:
+            return float(chdtrc(df, chi2))
+        rows, m = cell.shape
+        return float(fdtrc(df, past.freedom(rows * (m - 1)), chi2 / df))
     random = stream(seed, "stragglers")
     rows, m = cell.shape
     drawn = np.empty(DRAWS)

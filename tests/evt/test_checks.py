@@ -22,7 +22,14 @@ from synctax.evt.checks import (
 from synctax.evt.cut import cut
 from synctax.evt.deviations import TailLaw
 from synctax.evt.doubts import QUESTIONS, Check, fired, in_order, pressing
-from synctax.evt.doubts_of_variation import common, light_tail, ranks, skew, straggler
+from synctax.evt.doubts_of_variation import (
+    common,
+    forgetting,
+    light_tail,
+    ranks,
+    skew,
+    straggler,
+)
 from synctax.evt.predict import METHODS, fit_maxima, fit_standard
 from synctax.evt.resample import Memory, memory
 from synctax.evt.scenarios import slow_ranks
@@ -147,6 +154,63 @@ def test_always_the_same_straggler_is_full_association():
     assert (found.rank, found.share, found.expected_share) == (1, 1.0, 0.25)
 
 
+def remembering(instances, m, rho, *, seed, slow=0.0):
+    """Normal ranks, each of which resembles itself by `rho` at the next instance."""
+    random = np.random.default_rng([seed, 7])
+    x = random.normal(size=(instances, m))
+    for at in range(1, instances):
+        x[at] = rho * x[at - 1] + np.sqrt(1 - rho * rho) * x[at]
+    x[:, -1] += slow
+    return block_times(1_000 + 20 * x)
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.9])
+@pytest.mark.parametrize("question", [common, ranks, straggler])
+def test_ranks_that_remember_are_not_slow_again_and_again(question, rho):
+    found = [question(of(remembering(200, 4, rho, seed=seed))) for seed in range(60)]
+    # of a rate of 1 %, five of 60 would come once in 1,000 times
+    assert sum(one.p < 0.01 for one in found) < 5
+    assert sum(one.fired for one in found) < 5
+
+
+@pytest.mark.parametrize("question", [ranks, straggler])
+def test_a_slow_rank_is_still_found_where_ranks_remember(question):
+    found = [question(of(remembering(600, 4, 0.5, seed=s, slow=0.6))) for s in range(10)]
+    assert all(one.fired and "rank 3 " in one.message for one in found)
+    always = question(of(remembering(400, 4, 0.9, seed=1, slow=4.0)))
+    assert always.fired
+
+
+def test_memory_of_ranks_is_that_of_their_law():
+    past = rank_effects(of(remembering(20_000, 4, 0.8, seed=1))).memory
+    assert past.of_mean == pytest.approx(1.8 / 0.2, rel=0.1)
+    assert past.of_variance == pytest.approx(1.64 / 0.36, rel=0.1)
+    assert past.effective == pytest.approx(20_000 / past.of_mean)
+    apart = rank_effects(of(normal_times(2_000, 4))).memory
+    assert (apart.lags, apart.of_mean, apart.effective) == (0, 1.0, 2_000)
+
+
+def test_memory_is_that_of_the_same_rank_wherever_it_stands():
+    times = remembering(400, 8, 0.8, seed=2)
+    order = np.argsort(np.random.default_rng(1).random((400, 8)), axis=1)
+    mixed = replace(
+        times,
+        rank=np.take_along_axis(times.rank, order, 1),
+        us=np.take_along_axis(times.us, order, 1),
+    )
+    one, other = rank_effects(of(times)).memory, rank_effects(of(mixed)).memory
+    assert one.of_mean == pytest.approx(other.of_mean)
+    assert rank_effects(of(cut(times, 4)[0])).memory.of_mean > 3
+
+
+def test_where_ranks_remember_too_long_it_is_said_that_nothing_can_be_told():
+    found = forgetting(of(remembering(200, 4, 0.97, seed=3)))
+    assert found.fired
+    assert "too few to say whether a rank is persistently slow" in found.message
+    for slow, rho in ((0.0, 0.5), (0.0, 0.0), (12.0, 0.95)):
+        assert not forgetting(of(remembering(200, 4, rho, seed=3, slow=slow))).fired
+
+
 def test_ties_are_nobodys_turn():
     us = np.tile([1.0, 2.0, 2.0], (12, 1)) + np.arange(12.0)[:, None]
     found = stragglers(of(block_times(us)))
@@ -220,6 +284,20 @@ def test_shapes_that_a_mean_takes_away_are_found(law, skewed, bounded):
     if skewed:
         way = "too little" if law.stats("s") > 0 else "too much"
         assert way in skew(standard).message
+
+
+def test_ranks_with_means_of_their_own_are_neither_bounded_nor_skewed():
+    random = np.random.default_rng(5)
+    spread = np.array([-1.5, -1.5, 1.5, 1.5])
+    apart = of(block_times(1_000 + random.normal(size=(1_000, 4)) + spread))
+    one = of(block_times(1_000 + random.normal(size=(1_000, 4)) + np.array([0, 0, 0, 3])))
+    for standard in (apart, one):
+        assert not skew(standard).fired
+        assert not light_tail(standard).fired
+    skewed = of(block_times(1_000 + random.gumbel(size=(1_000, 4)) + spread))
+    assert skew(skewed).fired
+    assert not light_tail(skewed).fired
+    assert light_tail(of(block_times(random.random((1_000, 4)) + spread))).fired
 
 
 def test_a_mean_takes_away_the_skewness_it_is_said_to():
@@ -297,7 +375,7 @@ def test_all_questions_are_asked_once():
     standard = of(normal_times(100, 4))
     found = check(standard, fit_standard(standard), memory(standard), n=8, shape_p=0.5)
     asked = [one.name for one in found]
-    assert len(set(asked)) == len(asked) == 12
+    assert len(set(asked)) == len(asked) == 13
     assert names(found) == set()
 
 
