@@ -124,6 +124,14 @@ def test_a_tail_of_another_shape_makes_the_gumbel_a_bound(fit, shape, text, boun
     assert sentence(case, "the tail is ").endswith(f": the Gumbel law is {bound} bound")
 
 
+def test_a_shape_without_an_interval_is_told_alone(fit):
+    quality = replace(fit.quality, shape_lo=np.nan, shape_hi=np.nan)
+    said = sentence(found(replace(fit, quality=quality)), "the tail may be")
+    assert said.count("ξ") == 1
+    assert "nan" not in said
+    assert "," not in said
+
+
 def test_a_predictor_without_a_fit_is_not_trusted(fit):
     refused = {"gev": "the shape runs to its bound", "deviations": "no tail"}
     less = replace(fit.fitted, gev=None, deviations=None, refused=refused)

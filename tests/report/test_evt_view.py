@@ -182,6 +182,8 @@ def test_ratios_near_one_have_two_digits(fit):
     one = replace(fit.segments[0], ratio=1.0, ratio_lo=0.996, ratio_hi=1.004)
     text = shown(replace(fit, segments=(one,)))
     assert ": 1.00 times (1.00 to 1.00)" in text
+    few = replace(one, ratio_lo=np.nan, ratio_hi=np.nan)
+    assert ": 1.00 times (no interval)" in shown(replace(fit, segments=(few,)))
     rows = replace(fit, segments=(replace(one, blocks_ratio=12.34),))
     text = shown_table(rows, schema.FIT_EVT_SEGMENTS, rows.per_segment())
     assert "1.00 to 1.00" in text
