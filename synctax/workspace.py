@@ -220,7 +220,9 @@ class Workspace:
         BadInputError
             If the file is damaged, or of another version of synctax.
         """
-        if self.tax_file.exists() and not self.tax_file.is_file():
+        path = self.tax_file
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            # a pipe may have nobody who writes, a device no end
             raise SynctaxError(
                 f"{self.tax_file} is no regular file; remove it, or give the tax with --tax"
             )
