@@ -1,7 +1,7 @@
 """How far predictions miss what was measured but not fitted."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -106,7 +106,7 @@ def hold_out(
 
     Over ranks: each instance is cut at random into smaller groups, the fit to these
     predicts the wait among all its ranks. Over time: the fit to the first half of each
-    series predicts the second.
+    series predicts the second, with its mix of blocks.
 
     Parameters
     ----------
@@ -155,14 +155,26 @@ def hold_out(
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What is fitted, what is measured, and how both are drawn anew."""
+    """What is fitted, what is measured, and how both are drawn anew.
+
+    `wait_us` is of each row that is measured, and `block` its block, of those fitted.
+    """
 
     kind: Kind
     fit_on: Standard
     n: int
     wait_us: F64
+    block: I64
     blocks: float
     draw: Callable[[np.random.Generator], tuple[I64, I64]]
+
+    def mean_wait_us(self, rows: I64) -> float:
+        """Average over rows, with the mix of blocks that all of them have."""
+        count = len(self.fit_on.instances)
+        drawn = np.bincount(self.block[rows], minlength=count)
+        wait_us = np.bincount(self.block[rows], self.wait_us[rows], count)
+        mix = np.where(drawn > 0, np.bincount(self.block, minlength=count), 0)
+        return float(np.average(wait_us / np.maximum(drawn, 1), weights=mix))
 
 
 def _over_ranks(standard: Standard, size: int, seed: int) -> _Trial | Note:
@@ -180,7 +192,9 @@ def _over_ranks(standard: Standard, size: int, seed: int) -> _Trial | Note:
         drawn = draw(u, past.block_length, random)
         return drawn, u.rows_of(drawn)
 
-    return _Trial("ranks", fit_on, whole.m, whole.wait_us, past.blocks, together)
+    return _Trial(
+        "ranks", fit_on, whole.m, whole.wait_us, whole.block, past.blocks, together
+    )
 
 
 def _over_time(standard: Standard) -> _Trial | Note:
@@ -193,6 +207,10 @@ def _over_time(standard: Standard) -> _Trial | Note:
     test = select(times, ~first & np.isin(times.block, fit_on.kept))
     if not len(test):
         return Note("hold_out_time", 1, "the second half has none of these blocks")
+    block = np.searchsorted(fit_on.kept, test.block)
+    # blocks vary by more or less: a wait is predicted for those that it was measured of
+    tested = np.bincount(block, minlength=len(fit_on.kept))
+    fit_on = replace(fit_on, instances=tested)
     fit_units, test_units = units_of(fit_on.times), units_of(test)
     past = memory(standard)
 
@@ -200,7 +218,7 @@ def _over_time(standard: Standard) -> _Trial | Note:
         drawn = draw(fit_units, past.block_length, random)
         return drawn, test_units.rows_of(draw(test_units, past.block_length, random))
 
-    return _Trial("time", fit_on, times.m, test.wait_us, past.blocks / 2, apart)
+    return _Trial("time", fit_on, times.m, test.wait_us, block, past.blocks / 2, apart)
 
 
 def _first_half(times: BlockTimes) -> Bool:
@@ -227,7 +245,7 @@ def _judge(
     ratios = np.full((len(METHODS), resamples, 1), np.nan)
     for at in range(resamples):
         drawn, rows = trial.draw(random)
-        wait_us = float(trial.wait_us[rows].mean())
+        wait_us = trial.mean_wait_us(rows)
         if not wait_us > 0:  # of few instances with a wait a draw may have none
             continue
         again = refit(prepared, drawn, fitted)

@@ -174,13 +174,13 @@ class Sample:
     z : (i,) float64
         Maxima, standardised by mean and spread of the resample.
     b_us : float
-        Mean spread of the blocks, in µs.
+        Mean spread of the blocks, in µs, in the mix of the data.
     block_b_us : (c,) float64
         Spread of each.
     rows : (i,) int64
         Rows that were drawn.
     weight : (c,) float64
-        Instances of each block that were drawn.
+        Instances of each block in the data; 0 where none was drawn.
     """
 
     z: F64
@@ -199,6 +199,8 @@ class Resampler:
     units : Units
     block : (i,) int64
         Block of each row.
+    mix : (c,) int64
+        How many instances of each block a prediction is for.
     m : int
         Ranks of a row.
     maximum, total, squares : (i,) float64
@@ -209,6 +211,7 @@ class Resampler:
 
     units: Units
     block: I64
+    mix: I64
     m: int
     maximum: F64
     total: F64
@@ -216,7 +219,11 @@ class Resampler:
     d_us: F64 | None
 
     def sample(self, drawn: I64) -> Sample:
-        """Standardise the instances that were drawn, as `standardise` does."""
+        """Standardise the instances that were drawn, as `standardise` does.
+
+        A step runs each block a fixed number of times: the mix of blocks is no matter of
+        chance, and stays that of the data however many of each were drawn.
+        """
         rows = self.units.rows_of(drawn)
         block = self.block[rows]
         count = int(self.block.max()) + 1
@@ -224,7 +231,10 @@ class Resampler:
         mean = np.bincount(block, self.total[rows], count) / values
         squares = np.bincount(block, self.squares[rows], count)
         b_us = np.sqrt((squares - values * mean * mean).clip(min=0) / (values - 1))
-        weight = np.bincount(self.units.block[drawn], minlength=count).astype(np.float64)
+        seen = np.bincount(self.units.block[drawn], minlength=count) > 0
+        weight = np.where(seen, self.mix, 0).astype(np.float64)
+        if not weight.any():  # a draw may miss all blocks that are predicted for
+            weight = seen.astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = (self.maximum[rows] - mean[block]) / b_us[block]
         # a block of one instance, drawn again and again, may have no spread
@@ -253,6 +263,7 @@ def resampler(standard: Standard) -> Resampler:
     return Resampler(
         units=units_of(times),
         block=times.block,
+        mix=standard.instances,
         m=times.m,
         maximum=off.max(axis=1),
         total=off.sum(axis=1),

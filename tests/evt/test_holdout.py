@@ -63,6 +63,42 @@ def test_over_time_each_series_is_halved():
     assert row.predicted_us == pytest.approx(fitted.tau_us("gumbel", np.array([4.0]))[0])
 
 
+def test_over_time_the_second_half_is_predicted_with_its_own_blocks():
+    # sorted by block: the first half is all of one and a part of the other
+    us, block = normal_times(900, 8).us, np.repeat([0, 1], [300, 600])
+    spread = np.array([1.0, 3.0])[block, None]
+    times = block_times(1_000 + spread * (us - 1_000), block=block)
+    found, _ = hold_out(times, resamples=20)
+    for method in METHODS:
+        (row,) = rows_of(found, "time", method)
+        assert abs(row.error) < 0.1
+        assert row.error_lo < row.error < row.error_hi
+        assert row.error_hi - row.error_lo < 0.3
+
+
+def test_a_draw_may_miss_the_blocks_that_are_tested():
+    us = normal_times(220, 4).us
+    times = block_times(us, block=np.repeat([0, 1], [100, 120]))
+    found, _ = hold_out(times, resamples=60)
+    (row,) = rows_of(found, "time", "gumbel")
+    assert np.isfinite([row.error, row.error_lo, row.error_hi]).all()
+
+
+def test_that_blocks_vary_by_more_or_less_makes_no_error_uncertain():
+    us, block = normal_times(600, 8).us, np.random.default_rng(1).integers(2, size=600)
+    spread = np.array([1.0, 10.0])[block, None]
+    widths = []
+    for times in (
+        block_times(us, block=block),
+        block_times(1_000 + spread * (us - 1_000), block=block),
+    ):
+        found, _ = hold_out(times, resamples=60)
+        row = rows_of(found, "time", "deviations")[0]
+        widths.append(row.error_hi - row.error_lo)
+    # of as many instances as nearly all of the wait is in: half of them
+    assert widths[1] < 1.6 * widths[0]
+
+
 def test_the_error_of_a_good_predictor_lies_around_zero_and_of_a_bad_one_does_not():
     found, _ = hold_out(normal_times(600, 8, common=1.0), resamples=25)
     (good,) = rows_of(found, "ranks", "deviations")
