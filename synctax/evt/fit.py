@@ -20,10 +20,11 @@ from synctax.evt.goodness import MAX_RESOLUTION
 from synctax.evt.holdout import HoldOut, hold_out, trials
 from synctax.evt.inputs import Found, Given, Inputs, gather, refusal
 from synctax.evt.model import LEAST_RANKS, BlockTimes
+from synctax.evt.options import Options
 from synctax.evt.predict import Predictors, fit_maxima, fit_standard
 from synctax.evt.quality import quality
 from synctax.evt.resample import Memory, memory
-from synctax.evt.results import EvtFit, Options, Quality
+from synctax.evt.results import EvtFit, Quality
 from synctax.evt.scenarios import slow_ranks
 from synctax.evt.segments import Instances, segments
 from synctax.evt.standard import Standard, standardise
@@ -121,7 +122,7 @@ def fit_evt(
         n=n,
         segments=compared,
         held_out=held_out,
-        found=_checked(inputs, standard, fitted, tested, float(n[-1])),
+        checked=_checked(inputs, standard, fitted, tested, float(n[-1])),
         notes=(
             *inputs.notes,
             *fitted.notes,
@@ -179,8 +180,7 @@ def fit_evt_maxima(
     fitted = _fitted(lambda: fit_maxima(z, m=n_fit, b_us=a_us * r), inputs)
     resampled = _resampled_maxima(z, fitted, _all_sizes(n, inputs), asked)
     tested = quality(z, fitted, n, asked)
-    bounds = (tested.shape_lo, tested.shape_hi)
-    of_shape = () if fitted.gev is None else (shape(fitted.gev.shape, *bounds),)
+    of_shape = () if fitted.gev is None else (shape(fitted.gev.shape, tested.lr_p),)
     return EvtFit(
         options=asked,
         inputs=inputs,
@@ -191,7 +191,7 @@ def fit_evt_maxima(
         quality=tested,
         resampled=resampled,
         n=n,
-        found=(*of_shape, reach(float(n[-1]), n_fit)),
+        checked=(*of_shape, reach(float(n[-1]), n_fit)),
         notes=(*resampled.notes, *tested.notes),
     )
 
@@ -301,7 +301,7 @@ def _checked(
         fitted,
         memory(standard),
         n=farthest,
-        shape_interval=(tested.shape_lo, tested.shape_hi),
+        shape_p=tested.lr_p,
         slow=slow,
     )
 

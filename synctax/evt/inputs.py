@@ -11,8 +11,8 @@ from synctax.evt.cut import cut, join, keep_blocks
 from synctax.evt.model import LEAST_RANKS, BlockTimes, Coverage
 from synctax.evt.standard import Standard, standardise
 from synctax.evt.tax import Origin
-from synctax.evt.texts import percent
 from synctax.notes import Note
+from synctax.texts import percent
 
 
 class Found(Protocol):
@@ -258,9 +258,24 @@ def refusal(reason: str, coverage: Coverage | None) -> str:
     if coverage is None:
         return reason
     rest = "; ".join(f"{note.count:,} × {note.detail}" for note in coverage.left_out)
-    share = percent(coverage.tax_share)
+    share = share_text(coverage.tax_share)
     return (
         f"a fit would stand for {share} of the tax ({coverage.entered:,} of "
         f"{coverage.collectives:,} collectives) and cannot be made: {reason}"
         + (f"; the rest: {rest}" if rest else "")
     )
+
+
+def share_text(share: float) -> str:
+    """Write what part of a tax is covered; of no tax, it is unknown.
+
+    Parameters
+    ----------
+    share : float
+
+    Examples
+    --------
+    >>> share_text(0.0028), share_text(float("nan"))
+    ('0.3 %', 'an unknown share')
+    """
+    return percent(share) if share == share else "an unknown share"
