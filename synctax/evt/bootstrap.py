@@ -10,15 +10,13 @@ import numpy as np
 from synctax.arrays import F64, I64
 from synctax.errors import FitError
 from synctax.evt.deviations import DeviationsFit, fit_deviations
+from synctax.evt.options import DEFAULT_RESAMPLES
 from synctax.evt.predict import Predictors, fit_maxima, fit_standard
 from synctax.evt.resample import Memory, Resampler, Sample, draw, memory, resampler
 from synctax.evt.standard import Standard
 from synctax.evt.streams import stream
 from synctax.evt.tax import DEFAULT_LEVEL, METHODS, Method
 from synctax.notes import Note
-
-RESAMPLES = 400
-"""How often instances are drawn anew."""
 
 DOUBLINGS = 20
 """The grid of ranks goes from m to m · 2^20."""
@@ -245,7 +243,7 @@ def bootstrap(
     n: F64,
     *,
     fitted: Predictors | None = None,
-    resamples: int = RESAMPLES,
+    resamples: int = DEFAULT_RESAMPLES,
     seed: int = 0,
     on_resample: Callable[[int], None] | None = None,
 ) -> Bootstrap:
