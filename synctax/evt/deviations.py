@@ -174,7 +174,7 @@ class DeviationsFit:
     n : int
         Deviations in the sample.
     notes : tuple of Note
-        Where the tail has too few values for a law of its own.
+        Where the tail has too few values for a law of its own, or none that fits.
     """
 
     law: TailLaw
@@ -256,9 +256,7 @@ def fit_deviations(
     FitError
         If ranks never differ within an instance, or the tail has no mean (shape >= 1).
     """
-    values = np.bincount(block, minlength=weight.size) * d_us.shape[1]
-    squares = np.bincount(block, (d_us * d_us).sum(axis=1), weight.size)
-    spread_us = np.sqrt(squares / np.maximum(values, 1))
+    spread_us = spreads_us(d_us, block, weight.size)
     if not (spread_us > 0).any():
         raise FitError("ranks do not differ within any instance: there is no wait to fit")
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -267,6 +265,27 @@ def fit_deviations(
     law, notes = _law(d, tail_quantile, min_tail_values, start)
     scale_us = float(np.average(spread_us, weights=weight))
     return DeviationsFit(law, scale_us, d.size, notes)
+
+
+def spreads_us(d_us: F64, block: I64, count: int) -> F64:
+    """Take the spread of the deviations of each block, about 0.
+
+    Parameters
+    ----------
+    d_us : (i, m) float64
+    block : (i,) int64
+        Block of each row.
+    count : int
+        c, how many blocks there are.
+
+    Returns
+    -------
+    (c,) float64
+        In µs; 0 of blocks without rows.
+    """
+    values = np.bincount(block, minlength=count) * d_us.shape[1]
+    squares = np.bincount(block, (d_us * d_us).sum(axis=1), count)
+    return np.asarray(np.sqrt(squares / np.maximum(values, 1)))
 
 
 def _law(
@@ -282,7 +301,11 @@ def _law(
             f"{needed} carry a tail: no wait beyond what was observed is predicted"
         )
         return TailLaw(d), (Note("no_tail", 1, detail),)
-    tail = fit_gpd(excess, start=start, min_distinct=needed)
+    try:
+        tail = fit_gpd(excess, start=start, min_distinct=needed)
+    except FitError as error:  # what was observed can still be predicted
+        detail = f"{error}: no wait beyond what was observed is predicted"
+        return TailLaw(d), (Note("no_tail", 1, detail),)
     if tail.shape >= 1:
         raise FitError(
             f"the tail of the deviations has shape {tail.shape:.2f}: from 1 on it has no "

@@ -74,8 +74,10 @@ def test_a_resample_is_standardised_as_its_instances_would_be(seed):
     # instances drawn twice count twice
     times = select(standard.times, sample.rows)
     again = standardise(replace(times, instance=np.repeat(np.arange(70), 2)))
+    # the mix of blocks is that of the data, however many of each were drawn
+    again = replace(again, instances=standard.instances)
     assert_allclose(sample.z, again.z, rtol=1e-9, atol=1e-9)
-    assert_allclose(sample.weight, again.instances)
+    assert_array_equal(sample.weight, standard.instances)
     assert sample.b_us == pytest.approx(again.mean_b_us)
     assert_allclose(sample.block_b_us, again.b_us)
     fitted, expected = refit(prepared, drawn, fit_standard(standard)), fit_standard(again)
@@ -84,6 +86,29 @@ def test_a_resample_is_standardised_as_its_instances_would_be(seed):
         assert_allclose(
             predicted_us(fitted, method, N), expected.tau_us(method, N), rtol=1e-5
         )
+
+
+def test_a_block_that_was_not_drawn_has_no_weight():
+    prepared = resampler(standardise(several()))
+    sample = prepared.sample(np.flatnonzero(prepared.units.block == 1))
+    assert_array_equal(sample.weight, [0, 35])
+    assert sample.b_us == pytest.approx(sample.block_b_us[1])
+
+
+def test_the_spread_of_different_blocks_varies_no_more_in_resamples_than_in_data():
+    spreads, widths = [], []
+    block = np.resize(np.arange(8), 160)
+    spread_us = np.array([1.0] * 7 + [50.0])[block, None]
+    for seed in range(60):
+        random = np.random.default_rng([seed, 8])
+        times = block_times(1_000 + spread_us * random.gumbel(size=(160, 4)), block=block)
+        standard = standardise(times)
+        prepared = resampler(standard)
+        spreads.append(standard.mean_b_us)
+        drawn = (prepared.sample(draw(prepared.units, 1, random)) for _ in range(100))
+        widths.append(np.std([np.log(one.b_us) for one in drawn]))
+    # with a mix of blocks that varied they came out twice as wide
+    assert np.mean(widths) == pytest.approx(np.log(spreads).std(), rel=0.35)
 
 
 def test_the_same_seed_gives_the_same_resamples():

@@ -248,6 +248,53 @@ def test_many_ranks_with_means_of_their_own_wait_as_simulated_ones():
     assert found.share_us[1] == pytest.approx(wait_us, rel=0.03)
 
 
+def two_blocks(extra_us: float, extra_spreads: float, count: int = 6_000):
+    """Blocks of spread 5 and 50 µs, in turn; the last of 4 ranks is slower."""
+    block = np.resize([0, 1], count)
+    b_us = np.array([5.0, 50.0])[block, None]
+    us = 1_000 + b_us * np.random.default_rng(8).normal(size=(count, 4))
+    us[:, 3:] += extra_us + extra_spreads * b_us
+    return block_times(us, block=block)
+
+
+@pytest.mark.parametrize("extra", [(30.0, 0.0), (0.0, 1.5), (0.0, 0.0)])
+def test_one_slow_rank_among_as_many_as_measured_gives_what_was_measured(extra):
+    times = two_blocks(*extra)
+    found = slow_ranks(of(times), np.array([4.0]))
+    assert found.one_us[0] == pytest.approx(times.wait_us.mean(), rel=0.01)
+    assert found.share_us[0] == pytest.approx(times.wait_us.mean(), rel=0.01)
+
+
+def test_a_rank_slower_by_as_many_us_in_each_block_stays_so_among_more():
+    found = slow_ranks(of(two_blocks(30.0, 0.0)), np.array([16.0, 64.0]))
+    random = np.random.default_rng(9)
+    for at, count in enumerate((16, 64)):
+        waits_us = []
+        for b_us in (5.0, 50.0):
+            x = b_us * random.normal(size=(8_000, count))
+            x[:, 0] += 30
+            waits_us.append((x.max(axis=1) - x.mean(axis=1)).mean())
+        assert found.one_us[at] == pytest.approx(np.mean(waits_us), rel=0.01)
+
+
+def test_chance_means_of_blocks_are_no_slow_ranks():
+    ratios = []
+    for seed in range(8):
+        us = normal_times(600, 4, seed=seed, slow=1.5).us
+        times = block_times(us, block=np.resize(np.arange(60), 600))
+        one_us = slow_ranks(of(times), np.array([4.0])).one_us[0]
+        ratios.append(one_us / times.wait_us.mean())
+    assert np.mean(ratios) == pytest.approx(1, abs=0.01)
+
+
+def test_a_block_whose_ranks_differ_only_by_their_means_has_no_law_of_its_own():
+    times = two_blocks(30.0, 0.0, count=400)
+    times.us[::2] = 1_000 + np.array([0.0, 0.0, 0.0, 8.0])
+    found = slow_ranks(of(times), np.array([4.0, 64.0]))
+    assert found.one_us[0] == pytest.approx(times.wait_us.mean(), rel=0.07)
+    assert found.one_us[1] > found.one_us[0]
+
+
 def test_the_law_of_all_ranks_is_asked_at_once(monkeypatch):
     asked, cdf = [], TailLaw.cdf
     monkeypatch.setattr(TailLaw, "cdf", lambda law, x: asked.append(x.shape) or cdf(law, x))

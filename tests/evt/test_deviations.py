@@ -121,6 +121,20 @@ def test_few_values_in_the_tail_stand_for_themselves_with_a_note():
     assert found.tau_us(np.array([1e9]))[0] <= found.scale_us * found.law.body[-1] + 1e-9
 
 
+def test_a_tail_that_no_law_fits_stands_for_itself_with_a_note():
+    # density that grows up to an end: the likelihood of a Pareto tail has no maximum
+    d_us = stats.genpareto(-2.0).ppf((np.arange(400) + 0.5) / 400).reshape(-1, 4)
+    d_us -= d_us.mean()
+    found = fit(d_us)
+    assert found.law.share == 0
+    (note,) = found.notes
+    assert note.reason == "no_tail"
+    assert "runs to its bound -1" in note.detail
+    assert note.detail.endswith("no wait beyond what was observed is predicted")
+    far_us = found.tau_us(np.array([4.0, 1e9]))
+    assert_allclose(far_us[1], d_us.max())
+
+
 def test_ties_at_the_threshold_belong_to_the_body():
     d = np.round(deviations_us(normal_times(2_000, 4)) / 5) * 5
     found = fit(d, min_tail_values=5)
