@@ -271,8 +271,9 @@ def _context() -> Context:
 
 @contextmanager
 def _interrupt_held() -> Iterator[None]:
-    """Put off Ctrl-C; processes started meanwhile never see it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Put off Ctrl-C and SIGTERM; processes started meanwhile never see Ctrl-C."""
+    held = {signal.SIGINT, signal.SIGTERM}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
     try:
         yield
     finally:
@@ -311,7 +312,9 @@ def _work(
     paths: Sequence[str],
     report: bool,
 ) -> None:
+    # Held since before the fork, so that none meets the parent's handler.
     signal.signal(signal.SIGTERM, _leave)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     for other in inherited:
         other.close()
 

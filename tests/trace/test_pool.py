@@ -190,6 +190,22 @@ def test_a_worker_whose_parent_is_gone_ends_within_a_file(paths):
         signal.signal(signal.SIGTERM, before)
 
 
+def test_a_worker_that_is_stopped_at_once_does_not_meet_the_handler_of_its_parent(
+    paths, capfd
+):
+    """Which would raise where Python still tidies up after the fork, and be printed."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit("the parent's"))
+    try:
+        for _ in range(20):
+            with pool._started(2, size, paths, report=False) as crew:
+                for worker in crew.workers:
+                    worker.process.terminate()
+            assert {w.process.exitcode for w in crew.workers} <= {0, 1}
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert capfd.readouterr().err == ""
+
+
 def test_no_path_gives_no_result():
     assert map_files(size, []) == []
 
