@@ -11,7 +11,8 @@ from synctax.arrays import F64
 # of N(0, 1), Gumbel and GEV samples of every size that a fit accepts
 seeds = st.integers(0, 10**6)
 sizes = st.integers(25, 300)
-shapes = st.floats(-0.35, 0.6)
+# scipy divides by shapes: a subnormal one overflows there
+shapes = st.floats(-0.35, 0.6, allow_subnormal=False)
 
 
 def gev_sample(seed: int, n: int, shape: float = 0.0) -> F64:
