@@ -51,7 +51,7 @@ class Bootstrap:
     Parameters
     ----------
     n : (k,) float64
-        Ranks.
+        Ranks, ascending.
     tau_us : mapping of method to (k,) float64
         Prediction of the data themselves, for each method that has a fit.
     resampled_us : mapping of method to (r, k) float64
@@ -87,15 +87,17 @@ class Bootstrap:
         Returns
         -------
         lo, hi : (k,) float64
-            In µs; NaN where too few resamples could be fitted.
+            In µs; NaN where too few resamples could be fitted. The wait of more ranks
+            is no shorter, so neither is its lower end.
         """
-        return interval(
+        lo, hi = interval(
             self.tau_us[method],
             self.resampled_us[method],
             level=level,
             blocks=self.memory.blocks,
             errors=self.log_errors.get(method),
         )
+        return np.where(np.isnan(lo), lo, np.fmax.accumulate(lo)), hi
 
 
 def interval(

@@ -58,7 +58,7 @@ def envelope(fit: "EvtFit", shown: Table = FIT_EVT) -> dict[str, Any]:
             "left_out": [_note(note) for note in coverage.left_out],
         },
         "fits": fits(model),
-        "refused": dict(model.reasons),
+        "refused": dict(fit.fitted.refused),
         "lr": fit.quality.lr,
         "gof": dict(fit.quality.gof),
         "profile": [_profile(row) for row in fit.quality.profile],

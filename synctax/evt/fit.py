@@ -13,7 +13,7 @@ from synctax.evt.bootstrap import (
     grid,
     predict_again,
 )
-from synctax.evt.checks import check, reach, shape
+from synctax.evt.checks import DEVIATIONS_REACH, check, reach, shape
 from synctax.evt.cut import join
 from synctax.evt.doubts import Check
 from synctax.evt.goodness import MAX_RESOLUTION
@@ -122,7 +122,7 @@ def fit_evt(
         n=n,
         segments=compared,
         held_out=held_out,
-        checked=_checked(inputs, standard, fitted, tested, float(n[-1])),
+        checked=_checked(inputs, standard, fitted, tested, n),
         notes=(
             *inputs.notes,
             *fitted.notes,
@@ -287,23 +287,29 @@ def _checked(
     standard: Standard,
     fitted: Predictors,
     tested: Quality,
-    farthest: float,
+    n: F64,
 ) -> tuple[Check, ...]:
     """Ask what speaks against the fit, of all ranks where all sets have as many."""
     if len({times.m for times in inputs.sets}) == 1:
         standard = standardise(join(inputs.sets))
     try:
-        slow = slow_ranks(standard, np.array([farthest]))
+        slow = slow_ranks(standard, _within_reach(n, standard))
     except FitError:  # ranks that never differ have no slowest; `ranks` does without
         slow = None
     return check(
         standard,
         fitted,
         memory(standard),
-        n=farthest,
+        n=float(n[-1]),
         shape_p=tested.lr_p,
         slow=slow,
     )
+
+
+def _within_reach(n: F64, standard: Standard) -> F64:
+    """Take the most ranks for which the deviations were seen far enough out, (1,)."""
+    seen = n[n <= DEVIATIONS_REACH * standard.times.us.size]
+    return np.array([max([float(standard.times.m), *seen.tolist()])])
 
 
 def _resampled_maxima(z: F64, fitted: Predictors, n: F64, asked: Options) -> Bootstrap:

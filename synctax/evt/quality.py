@@ -38,7 +38,7 @@ def quality(
     fitted : Predictors
         With a Gumbel law.
     n : (k,) float64
-        Ranks that are predicted for.
+        Ranks that are predicted for, ascending.
     asked : Options
     resolution : float, optional
         Step in which times are told, in the unit of `z`.
@@ -59,7 +59,7 @@ def quality(
         shape_lo,
         shape_hi,
         gof,
-        tuple(_profile(z, fitted, float(size), asked.level) for size in n),
+        _rising([_profile(z, fitted, float(size), asked.level) for size in n]),
         notes,
     )
 
@@ -115,3 +115,16 @@ def _profile(z: F64, fitted: Predictors, n: float, level: float) -> dict[str, fl
             value = fitted.b_us * bound
             row[f"{name}_{end}_us"] = float(value) if np.isfinite(value) else None
     return row
+
+
+def _rising(
+    rows: list[dict[str, float | None]],
+) -> tuple[dict[str, float | None], ...]:
+    """Let no lower end fall: the wait of more ranks is no shorter."""
+    for name in ("tau_lo_us", "tau_gev_lo_us"):
+        highest = -np.inf
+        for row in rows:
+            end = row[name]
+            if end is not None:
+                row[name] = highest = max(end, highest)
+    return tuple(rows)

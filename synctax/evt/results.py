@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from synctax.evt.tax import TaxModel
 
 
+BIASED = ("skew", "light_tail")
+"""Checks that tell of a bias of the deviations that no resample shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Quality:
     """How well the laws of maxima fit.
@@ -151,8 +155,46 @@ class EvtFit:
             none = np.full(self.n.shape, np.nan)
             return none, none, none
         at = np.searchsorted(self.resampled.n, self.n)
-        lo, hi = self.resampled.interval_us(method, level=self.options.level)
+        lo, hi = self.interval_us(method)
         return self.resampled.tau_us[method][at], lo[at], hi[at]
+
+    def interval_us(self, method: Method) -> tuple[F64, F64]:
+        """Bound the true mean wait, for each n of `resampled`.
+
+        Parameters
+        ----------
+        method : {"gumbel", "gev", "lmoments", "deviations"}
+            One that has a prediction.
+
+        Returns
+        -------
+        lo, hi : (k,) float64
+            In µs; NaN where there is none, as for `no_interval`.
+        """
+        if self.no_interval(method):
+            none = np.full(self.resampled.n.shape, np.nan)
+            return none, none
+        return self.resampled.interval_us(method, level=self.options.level)
+
+    def no_interval(self, method: Method) -> str:
+        """Say why a prediction has no interval although it was resampled.
+
+        Deviations of skewed or closely bounded ranks are off by more than they vary: the
+        more data, the surer an interval of them would miss.
+
+        Parameters
+        ----------
+        method : {"gumbel", "gev", "lmoments", "deviations"}
+
+        Returns
+        -------
+        str
+            "" where it has one.
+        """
+        if method != "deviations":
+            return ""
+        why = [one.message for one in self.checked if one.fired and one.name in BIASED]
+        return f"no interval: {'; '.join(why)}" if why else ""
 
     def per_block(self) -> "pd.DataFrame":
         """Tell what was fitted: one row per compute block.

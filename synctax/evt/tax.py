@@ -24,7 +24,10 @@ Cov: TypeAlias = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """τ over a grid of n, with its interval; between its points it is linear in ln n.
+    """τ over a grid of n, with its interval.
+
+    Between its points τ is linear in ln n, and so is the logarithm of the factor by which
+    an end of the interval misses it.
 
     Parameters
     ----------
@@ -227,11 +230,13 @@ class TaxModel:
     coverage : Covered, optional
     source : Origin
     reasons : mapping
-        Why a predictor is missing.
+        Why a predictor is missing, or has no interval.
     warnings : tuple of str
         What the checks of the fit found.
     concerns : tuple of tuple of str
         Of each warning the methods that it casts doubt on; empty where that is not known.
+    trusted : Method, optional
+        The predictor for the case that the data are in, as the fit judged it.
     blocks_detail, segments : tuple of mapping
         Rows on single blocks and on kinds of blocks.
     unknown : tuple of str
@@ -257,6 +262,7 @@ class TaxModel:
     reasons: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     concerns: tuple[tuple[Method, ...], ...] = ()
+    trusted: Method | None = None
     blocks_detail: tuple[dict[str, Any], ...] = ()
     segments: tuple[dict[str, Any], ...] = ()
     unknown: tuple[str, ...] = field(default=(), compare=False)

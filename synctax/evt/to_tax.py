@@ -36,6 +36,8 @@ def tax_model(fit: "EvtFit") -> TaxModel:
     -------
     TaxModel
     """
+    from synctax.evt.verdict import trusted
+
     standard = fit.inputs.standard
     return TaxModel(
         n_fit=fit.m,
@@ -53,9 +55,10 @@ def tax_model(fit: "EvtFit") -> TaxModel:
         gof=dict(fit.quality.gof),
         coverage=covered(fit.inputs.coverage),
         source=fit.inputs.source,
-        reasons={str(method): why for method, why in fit.fitted.refused.items()},
+        reasons=_reasons(fit),
         warnings=tuple(one.message for one in fit.checked if one.fired),
         concerns=tuple(one.methods for one in fit.checked if one.fired),
+        trusted=trusted(fit),
         blocks_detail=records(fit.per_block()),
         segments=records(fit.per_segment()),
     )
@@ -103,6 +106,13 @@ def fits(model: TaxModel) -> dict[str, Any]:
         if part is not None:
             told[method] = {k: v for k, v in asdict(part).items() if k != "curve"}
     return told
+
+
+def _reasons(fit: "EvtFit") -> dict[str, str]:
+    """Say why methods have no prediction, or one without an interval."""
+    told = {str(method): why for method, why in fit.fitted.refused.items()}
+    unbounded = {str(m): fit.no_interval(m) for m in fit.fitted.methods}
+    return told | {method: why for method, why in unbounded.items() if why}
 
 
 def _gumbel(fit: "EvtFit") -> Gumbel | None:
@@ -166,7 +176,7 @@ def _deviations(fit: "EvtFit") -> Deviations | None:
 
 def _curve(fit: "EvtFit", method: Method) -> Curve:
     resampled = fit.resampled
-    lo, hi = resampled.interval_us(method, level=fit.options.level)
+    lo, hi = fit.interval_us(method)
     return Curve(
         n=tuple(resampled.n.tolist()),
         tau_us=_numbers(resampled.tau_us[method]),
