@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from synctax.errors import SynctaxError
+
 if TYPE_CHECKING:
     from synctax.evt.tax import TaxModel
     from synctax.workspace import LastMeasure, Workspace
@@ -83,7 +85,11 @@ def tax_told(model: "TaxModel", space: "Workspace") -> tuple[str, ...]:
     names = ", ".join(map(near, model.source.names)) or "an unnamed source"
     age = "" if model.source.when is None else f", fitted {_age(model.source.when)}"
     told = f"using the tax of {names}{group}{age} ({space.directory})"
-    since = space.measured_since(model)
+    try:
+        since = space.measured_since(model)
+    except SynctaxError as error:
+        # the tax is whole without it
+        return told, f"whether another job was measured since is not known: {error}"
     if not since:
         return (told,)
     other = ", ".join(map(near, since))

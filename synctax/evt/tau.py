@@ -1,7 +1,6 @@
 """What a tax model predicts, and how far off that may be."""
 
 from collections.abc import Callable
-from math import log
 from statistics import NormalDist
 from typing import Literal
 
@@ -9,14 +8,11 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.errors import SynctaxError
-from synctax.evt.growth import growth_of_mean
+from synctax.evt.growth import growth_of_mean, slope_of_mean
 from synctax.evt.tax import Curve, Gumbel, LMoments, Method, Tau, TaxModel
 
 NO_MEAN_SHAPE = 1.0
 """From this ξ on, the maximum of a GEV has no mean."""
-
-_STEP = 1e-6
-"""Step in ξ of the difference that carries a covariance to τ."""
 
 
 def predict(model: TaxModel, n: F64 | float, method: Method, level: float) -> Tau:
@@ -30,13 +26,12 @@ def predict(model: TaxModel, n: F64 | float, method: Method, level: float) -> Ta
             "it says nothing; ask for more ranks, or fit smaller groups with "
             "fit-evt --fit-ranks"
         )
-    part = getattr(model, method)
-    if part is None:
-        raise SynctaxError(_missing(model, method))
     value = _VALUES[method](model, ranks)
+    part = getattr(model, method)
     kind = interval_kind(model, method)
     if part.curve is not None:
-        lo, hi = (_on(part.curve, ranks, name) for name in ("tau_lo_us", "tau_hi_us"))
+        lo = _end(part.curve, ranks, "tau_lo_us", value)
+        hi = _end(part.curve, ranks, "tau_hi_us", value)
         return Tau(value, lo, hi, kind, part.curve.level)
     error = _delta(model, ranks, method)
     wide = np.full(ranks.shape, np.nan) if error is None else _normal(level) * error
@@ -68,44 +63,43 @@ def _missing(model: TaxModel, method: str) -> str:
     )
 
 
-def _need(model: TaxModel, part: object, *names: str) -> tuple[float, ...]:
-    """Return numbers of a part (`b_us` of the model), all of them known."""
-    values = []
-    for name in names:
-        owner = model if name == "b_us" else part
-        value = getattr(owner, name)
-        if value is None:
-            where = "" if name == "b_us" else f"{type(part).__name__.lower()}."
-            raise SynctaxError(
-                f"the tax model does not tell {where}{name}, which this prediction needs"
-            )
-        values.append(float(value))
-    return tuple(values)
+def _known(value: float | None, name: str) -> float:
+    """Return a number that a prediction needs, if the model knows it."""
+    if value is None:
+        raise SynctaxError(
+            f"the tax model does not tell {name}, which this prediction needs"
+        )
+    return value
 
 
 def _gumbel(model: TaxModel, n: F64) -> F64:
     part = model.gumbel
-    if (
-        part is not None
-        and part.tau_us is not None
-        and (part.loc is None or model.b_us is None)
-    ):
-        slope, tau_us, at = _need(model, part, "b_scale_us", "tau_us", "n")
-        return tau_us + slope * np.log(n / at)
-    return _linear(model, part, n)
+    if part is None:
+        raise SynctaxError(_missing(model, "gumbel"))
+    if part.tau_us is not None and (part.loc is None or model.b_us is None):
+        slope = _known(part.b_scale_us, "gumbel.b_scale_us")
+        return part.tau_us + slope * np.log(n / _known(part.n, "gumbel.n"))
+    return _linear(model, part, "gumbel", n)
 
 
 def _lmoments(model: TaxModel, n: F64) -> F64:
-    return _linear(model, model.lmoments, n)
+    if model.lmoments is None:
+        raise SynctaxError(_missing(model, "lmoments"))
+    return _linear(model, model.lmoments, "lmoments", n)
 
 
-def _linear(model: TaxModel, part: Gumbel | LMoments | None, n: F64) -> F64:
-    b_us, loc, scale = _need(model, part, "b_us", "loc", "scale")
+def _linear(model: TaxModel, part: Gumbel | LMoments, name: str, n: F64) -> F64:
+    b_us = _known(model.b_us, "b_us")
+    loc, scale = _known(part.loc, f"{name}.loc"), _known(part.scale, f"{name}.scale")
     return np.asarray(b_us * (loc + scale * (np.euler_gamma + np.log(n / model.n_fit))))
 
 
 def _gev(model: TaxModel, n: F64) -> F64:
-    b_us, loc, scale, shape = _need(model, model.gev, "b_us", "loc", "scale", "shape")
+    part = model.gev
+    if part is None:
+        raise SynctaxError(_missing(model, "gev"))
+    b_us, loc = _known(model.b_us, "b_us"), _known(part.loc, "gev.loc")
+    scale, shape = _known(part.scale, "gev.scale"), _known(part.shape, "gev.shape")
     if shape >= NO_MEAN_SHAPE:
         raise SynctaxError(
             f"a GEV with shape {shape:.3g} has no mean (it would need ξ < 1), so it "
@@ -117,7 +111,9 @@ def _gev(model: TaxModel, n: F64) -> F64:
 
 def _deviations(model: TaxModel, n: F64) -> F64:
     part = model.deviations
-    if part is None or part.curve is None:
+    if part is None:
+        raise SynctaxError(_missing(model, "deviations"))
+    if part.curve is None:
         raise SynctaxError(
             "the tax model does not tell deviations.curve, which this prediction needs"
         )
@@ -151,6 +147,25 @@ def _on(curve: Curve, n: F64, name: str) -> F64:
     return np.asarray(np.interp(np.log(n), np.log(curve.n), values, np.nan, np.nan))
 
 
+def _end(curve: Curve, n: F64, name: str, value: F64) -> F64:
+    """Read an end of the interval at n, from the prediction there.
+
+    By what factor an end misses τ hardly changes with n; how many µs that is does, and
+    between two points of the curve that is no straight line. NaN beyond the ends of the
+    curve; straight all the same where a ratio has no logarithm.
+    """
+    tau, end = (
+        np.array([np.nan if v is None else v for v in getattr(curve, column)], np.float64)
+        for column in ("tau_us", name)
+    )
+    straight = _on(curve, n, name)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where((tau > 0) & (end > 0), np.log(end / tau), np.nan)
+    at = np.interp(np.log(n), np.log(curve.n), ratio, np.nan, np.nan)
+    told = np.isfinite(at) & np.isfinite(straight) & (value > 0)
+    return np.where(told, value * np.exp(np.where(told, at, 0.0)), straight)
+
+
 def _delta(model: TaxModel, n: F64, method: Method) -> F64 | None:
     """Carry the covariance of the parameters to τ; None without one."""
     part = model.gumbel if method == "gumbel" else model.gev
@@ -161,25 +176,16 @@ def _delta(model: TaxModel, n: F64, method: Method) -> F64 | None:
     if isinstance(part, Gumbel):
         slopes = [np.ones(n.shape), np.euler_gamma + np.log(n / model.n_fit)]
     else:
-        at = _need(model, part, "loc", "scale", "shape")
-        slopes = _slopes(at, np.log(n / model.n_fit))
+        scale, shape = _known(part.scale, "gev.scale"), _known(part.shape, "gev.shape")
+        if shape >= NO_MEAN_SHAPE:
+            return None
+        log_k = np.log(n / model.n_fit)
+        grown = np.asarray(growth_of_mean(log_k, shape))
+        steep = np.asarray(slope_of_mean(log_k, shape))
+        slopes = [np.ones(n.shape), grown, scale * steep]
     gradient, cov = np.array(slopes), np.array(part.cov)
     variance = np.einsum("ik,ij,jk->k", gradient, cov, gradient)
     return np.asarray(model.b_us * np.sqrt(np.maximum(variance, 0)))
-
-
-def _slopes(at: tuple[float, ...], log_k: F64) -> list[F64]:
-    """Derivatives of μ + σ g(ξ), the mean over k groups, by μ, σ and ξ."""
-    _, scale, shape = at
-    # the mean ends at ξ = 1
-    above = min(shape + _STEP, NO_MEAN_SHAPE - _STEP / 2)
-    below = shape - _STEP
-    rise = np.asarray(growth_of_mean(log_k, above)) - growth_of_mean(log_k, below)
-    return [
-        np.ones(log_k.shape),
-        np.asarray(growth_of_mean(log_k, shape)),
-        np.asarray(scale * rise / (above - below)),
-    ]
 
 
 def _normal(level: float) -> float:
@@ -205,15 +211,3 @@ def doubling_us(model: TaxModel) -> float:
     at = float(model.n_fit)
     more = model.tau_us(np.array([at, 2 * at])).tau_us
     return float(more[1] - more[0])
-
-
-def log_grid(n_fit: int, *, doublings: int = 20, per_doubling: int = 2) -> F64:
-    """Return the n at which curves are kept: from `n_fit` up, in equal steps of ln n.
-
-    Examples
-    --------
-    >>> log_grid(4, doublings=2, per_doubling=1)
-    array([ 4.,  8., 16.])
-    """
-    steps = np.arange(doublings * per_doubling + 1) / per_doubling
-    return np.asarray(np.exp(log(n_fit) + steps * log(2)))

@@ -13,7 +13,7 @@ from scipy import integrate, stats
 
 from synctax.errors import BadInputError, SynctaxError
 from synctax.evt.growth import growth_of_mean
-from synctax.evt.tau import doubling_us, log_grid
+from synctax.evt.tau import doubling_us
 from synctax.evt.tax import (
     METHODS,
     Covered,
@@ -85,6 +85,7 @@ models = st.builds(
     source=st.builds(Origin, kind=st.text(), names=st.tuples(st.text())),
     reasons=st.dictionaries(st.sampled_from(METHODS), st.text()),
     warnings=st.tuples(st.text()),
+    trusted=st.none() | st.just("gumbel"),
     segments=st.just(({"gpu": "H200", "tau_us": 3.25, "n": None},)),
 )
 
@@ -241,11 +242,27 @@ def test_a_curve_is_read_between_its_points_by_the_logarithm():
     model = law(deviations=Deviations(curve=curve))
     tau = model.tau_us([4, 8, 16, 32], "deviations")
     assert_allclose(tau.tau_us, [10, 15, 20, 25])
-    assert_allclose(tau.hi_us, [11, 16.5, 22, 28])
+    assert_allclose(tau.hi_us, [11, 16.5, 22, 25 * np.sqrt(1.1 * 34 / 30)])
     assert_allclose(tau.lo_us, [9, 13.5, 18, np.nan])
     assert (tau.interval, tau.level) == ("bootstrap", 0.9)
     with pytest.raises(SynctaxError, match=r"n = 65 lies outside .*\(4 to 64 ranks\)"):
         model.tau_us(65, "deviations")
+
+
+@given(st.floats(0.01, 0.9), st.floats(4, 64))
+def test_between_its_points_an_interval_stays_the_same_factor_off(width, n):
+    at, own = np.array([4.0, 64.0]), law(gof={})
+    tau = own.tau_us(at, "gev").tau_us
+    curve = Curve((4, 64), tuple(tau), tuple(tau * (1 - width)), tuple(tau / (1 - width)))
+    bounded = replace(own, gev=replace(own.gev, curve=curve)).tau_us(n, "gev")
+    assert_allclose(bounded.lo_us, bounded.tau_us * (1 - width))
+    assert_allclose(bounded.hi_us, bounded.tau_us / (1 - width))
+
+
+def test_an_end_that_has_no_logarithm_is_read_straight():
+    curve = Curve((4, 16), (10, 20), (-4, 0), (11, 22))
+    tau = TaxModel(4, deviations=Deviations(curve=curve)).tau_us(8, "deviations")
+    assert_allclose(tau.lo_us, -2)
 
 
 def test_beyond_its_curve_a_law_still_predicts_but_has_no_interval():
@@ -270,13 +287,6 @@ def test_without_a_covariance_of_what_is_used_there_is_no_interval(part, method)
     tau = TaxModel(4, b_us=2.0, **part).tau_us(8, method)
     assert tau.interval == "none"
     assert np.isnan([tau.lo_us, tau.hi_us]).all()
-
-
-def test_the_grid_of_curves_reaches_from_the_fit_in_equal_steps():
-    grid = log_grid(6)
-    assert grid[0] == pytest.approx(6)
-    assert grid[-1] == pytest.approx(6 * 2**20)
-    assert_allclose(np.diff(np.log(grid)), np.log(2) / 2)
 
 
 # --------------------------------------------------------------------------- files
@@ -431,6 +441,7 @@ def curve(**changed):
             "interval at n = 4 does not hold the 3.15",
         ),
         ({"warnings": ["odd"], "concerns": [["gev"], []]}, "concerns: expected one entry"),
+        ({"trusted": "gev"}, "trusted: expected one of the predictors .*, found gev"),
     ],
 )
 def test_what_cannot_be_is_refused_by_file_and_key(changed, words):
