@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from synctax.evt.fit import fit_evt, fit_evt_maxima
     from synctax.evt.model import Block, BlockTimes
     from synctax.evt.options import Options as FitOptions
-    from synctax.evt.read_csv import read_block_times, read_maxima
+    from synctax.evt.read_csv import read_block_time_sets, read_block_times, read_maxima
     from synctax.evt.results import EvtFit
     from synctax.evt.tax import TaxModel
     from synctax.evt.tax_file import read_tax
@@ -75,6 +75,7 @@ _HOME = {
     "match": "synctax.collectives.match",
     "measure": "synctax.collectives.tax",
     "parse_change": "synctax.attribution.changes",
+    "read_block_time_sets": "synctax.evt.read_csv",
     "read_block_times": "synctax.evt.read_csv",
     "read_maxima": "synctax.evt.read_csv",
     "read_rank": "synctax.trace.kineto",
@@ -121,6 +122,7 @@ __all__ = [
     "match",
     "measure",
     "parse_change",
+    "read_block_time_sets",
     "read_block_times",
     "read_maxima",
     "read_rank",

@@ -148,7 +148,7 @@ def fit_times_of(chosen: Selection, options: "Options", reading: Reading) -> Out
     from synctax.cli.recall import near, recall
     from synctax.evt.fit import fit_evt as fit_times
     from synctax.evt.inputs import Given
-    from synctax.evt.read_csv import read_block_times
+    from synctax.evt.read_csv import read_block_time_sets
     from synctax.evt.tax import Origin
     from synctax.report.output import notes
 
@@ -174,8 +174,8 @@ def fit_times_of(chosen: Selection, options: "Options", reading: Reading) -> Out
         tolerances_us.append(tolerance_us)
         names.append(more)
     for path in chosen.block_times:
-        times, told = read_block_times(path)
-        found.append(Given(times, notes=told))
+        sets, told = read_block_time_sets(path)
+        found += [Given(one, notes=() if at else told) for at, one in enumerate(sets)]
         names.append(str(path))
     kind = "traces" if len(names) > len(chosen.block_times) else "block_times"
     origin = Origin(kind, tuple(names))

@@ -1,6 +1,5 @@
 """Block times and normalised maxima out of CSV files, and into the columns of one."""
 
-from collections import Counter
 from dataclasses import dataclass
 from os import PathLike
 
@@ -8,7 +7,9 @@ import numpy as np
 
 from synctax.arrays import F64, I64, Bool
 from synctax.errors import BadInputError
+from synctax.evt.csv_order import in_order, usual_size
 from synctax.evt.csv_table import Chunk, Table, wrong
+from synctax.evt.cut import keep_blocks
 from synctax.evt.model import LEAST_RANKS, Block, BlockTimes
 from synctax.notes import Note
 
@@ -17,6 +18,9 @@ OF_BLOCK = ("group", "op", "gpu", "dtype", "phase")
 """Columns that say something of the block: one value for each block."""
 
 OPTIONAL = ("series", "measured_us", *OF_BLOCK)
+
+LEAST_US = 1e-3
+"""Some time of a file is at least so long: profilers tell no shorter ones."""
 
 _NS_PER_US = 1_000
 _EXACT_NS = 1e-6  # what arithmetic leaves of whole ns
@@ -34,24 +38,60 @@ def read_block_times(path: str | PathLike[str]) -> tuple[BlockTimes, tuple[Note,
         semicolons or tabs. `instance`, `rank` and `series` are whole numbers, `us` the
         block time in µs; `measured_us` may be empty, and series are one where the column
         is absent. Lines may be in any order: instances are in order of time as they stand
-        where the numbers of each block of a series ascend, else they are sorted by them.
+        where the numbers of each block of a series ascend and its blocks take turns, else
+        they are sorted by number.
 
     Returns
     -------
     BlockTimes
         `Block.source` is the path, `resolution_us` the step that all times are told in.
     tuple of Note
-        Instances that were left out, having another number of ranks than most.
+        Instances that were left out, having another number of ranks than most, and those
+        that were put in order by number though they stood block after block.
 
     Raises
     ------
     BadInputError
         If the file cannot be read, has other columns, a value that is none, a rank twice
-        in an instance, values that contradict each other, or one rank an instance.
+        in an instance, values that contradict each other, one rank an instance, or
+        blocks over different numbers of ranks.
+    """
+    sets, notes = read_block_time_sets(path)
+    if len(sets) > 1:
+        sizes = " and ".join(str(one.m) for one in sets)
+        raise BadInputError(
+            f"{path} has blocks over {sizes} ranks; expected one number of ranks: read it "
+            "by read_block_time_sets"
+        )
+    return sets[0], notes
+
+
+def read_block_time_sets(
+    path: str | PathLike[str],
+) -> tuple[tuple[BlockTimes, ...], tuple[Note, ...]]:
+    """Read block times that may be over different numbers of ranks from a CSV file.
+
+    Parameters
+    ----------
+    path : path
+        As for `read_block_times`.
+
+    Returns
+    -------
+    tuple of BlockTimes
+        A set for each number of ranks, ascending, with the series and blocks that most
+        often have it; a number that a block has fewer than ten times makes no set.
+    tuple of Note
+        As of `read_block_times`.
+
+    Raises
+    ------
+    BadInputError
+        As `read_block_times`, but for blocks over different numbers of ranks.
     """
     table = Table.read(path, REQUIRED, OPTIONAL)
     lines = _Lines.of(table)
-    return _times(table, lines, _blocks(table, lines))
+    return _sets(table, lines, _blocks(table, lines))
 
 
 def read_maxima(path: str | PathLike[str]) -> F64:
@@ -195,10 +235,10 @@ def _blocks(table: Table, lines: _Lines) -> tuple[Block, ...]:
     )
 
 
-def _times(
+def _sets(
     table: Table, lines: _Lines, blocks: tuple[Block, ...]
-) -> tuple[BlockTimes, tuple[Note, ...]]:
-    """Put the lines of each instance together."""
+) -> tuple[tuple[BlockTimes, ...], tuple[Note, ...]]:
+    """Put the lines of each instance together, and instances over as many ranks."""
     keys = (lines.series, lines.block, lines.instance)
     order = np.lexsort((lines.rank, *reversed(keys)))
     new = np.ones(order.size, np.bool_)
@@ -208,29 +248,51 @@ def _times(
     size = np.diff(np.append(begin, order.size))
     first = np.minimum.reduceat(order, begin)
     _check_measured(table, lines, order, np.repeat(first, size))
-    # of sizes that are equally frequent the larger stays
-    m, count = max(Counter(size.tolist()).items(), key=lambda one: (one[1], one[0]))
-    if m < LEAST_RANKS:
+    _check_unit(table, lines)
+    usual = usual_size(lines.series[first], lines.block[first], size)
+    order_of_time, notes = _in_order(lines, first)
+    sets = []
+    for m in np.unique(usual[usual >= LEAST_RANKS]).tolist():
+        kept = order_of_time[((usual == m) & (size == m))[order_of_time]]
+        cells = order[begin[kept, None] + np.arange(m)]
+        sets.append(_set(lines, blocks, first[kept], cells))
+    if not sets:
         raise BadInputError(
             f"{table.source}: most instances have one rank; expected the times of all "
             "ranks of a group, at least two"
         )
-    kept = _in_order(lines, first)
-    kept = kept[size[kept] == m]
-    cells = order[begin[kept, None] + np.arange(m)]
-    found = first[kept]
-    us = lines.us[cells]
+    left_out = (size != usual) | (usual < LEAST_RANKS)
+    return tuple(sets), (*notes, *_left_out(lines, first[left_out], sets))
+
+
+def _set(lines: _Lines, blocks: tuple[Block, ...], first: I64, cells: I64) -> BlockTimes:
+    """Take the instances of these first lines, whose ranks are on the lines `cells`."""
+    us, block = lines.us[cells], lines.block[first]
     times = BlockTimes(
         blocks=blocks,
-        block=lines.block[found],
-        instance=lines.instance[found],
-        series=lines.series[found],
+        block=block,
+        instance=lines.instance[first],
+        series=lines.series[first],
         rank=lines.rank[cells],
         us=us,
-        measured_us=lines.measured_us[found],
+        measured_us=lines.measured_us[first],
         resolution_us=resolution_us(us),
     )
-    return times, _left_out(lines, first[size != m], m, count)
+    return keep_blocks(times, np.bincount(block, minlength=len(blocks)) > 0)
+
+
+def _check_unit(table: Table, lines: _Lines) -> None:
+    """Refuse times that no profiler can tell, which may be in seconds."""
+    at = int(lines.us.argmax())
+    if 0 < lines.us[at] < LEAST_US:
+        raise wrong(
+            table.source,
+            int(lines.line[at]),
+            "us",
+            table.cell(int(lines.line[at]), "us"),
+            f"a time in µs; no time of the file is above {LEAST_US:g} µs, the step of "
+            "profilers: is it in seconds?",
+        )
 
 
 def _check_ranks(table: Table, lines: _Lines, order: I64, new: Bool) -> None:
@@ -267,27 +329,32 @@ def _check_measured(table: Table, lines: _Lines, order: I64, first: I64) -> None
     )
 
 
-def _in_order(lines: _Lines, first: I64) -> I64:
+def _in_order(lines: _Lines, first: I64) -> tuple[I64, tuple[Note, ...]]:
     """List instances by series, then in order of time; `first` are their first lines."""
-    series, block, instance = (
-        of[first] for of in (lines.series, lines.block, lines.instance)
+    order, piled = in_order(
+        lines.series[first], lines.block[first], lines.instance[first], first
     )
-    by_line = np.lexsort((first, block, series))
-    same = (np.diff(series[by_line]) == 0) & (np.diff(block[by_line]) == 0)
-    if (same & (np.diff(instance[by_line]) < 0)).any():
-        return np.lexsort((block, instance, series))
-    return np.lexsort((first, series))
+    if not piled.any():
+        return order, ()
+    detail = (
+        "instances stand block after block: they are put in order of time by their numbers"
+    )
+    where = f"line {lines.line[first[piled].min()]}"
+    return order, (Note("piled_blocks", int(piled.sum()), detail, where),)
 
 
-def _left_out(lines: _Lines, others: I64, m: int, count: int) -> tuple[Note, ...]:
+def _left_out(lines: _Lines, others: I64, sets: list[BlockTimes]) -> tuple[Note, ...]:
     """Count instances of another size; `others` are their first lines."""
     if not others.size:
         return ()
+    than = f"the {sets[0].m} of {len(sets[0])} others"
+    if len(sets) > 1:
+        than = "most of their block have, or of one rank"
     return (
         Note(
             "other_size",
             int(others.size),
-            f"instances with another number of ranks than the {m} of {count} others",
+            f"instances with another number of ranks than {than}",
             f"line {lines.line[others.min()]}",
         ),
     )

@@ -9,14 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synctax.errors import BadInputError
+from synctax.evt.holdout import hold_out
 from synctax.evt.model import Block, BlockTimes
-from synctax.evt.read_csv import read_block_times, read_maxima, resolution_us, rows
+from synctax.evt.read_csv import (
+    read_block_time_sets,
+    read_block_times,
+    read_maxima,
+    resolution_us,
+    rows,
+)
 
 HEADER = "block,instance,rank,us"
 TWO = f"{HEADER}\nmlp,0,0,10.5\nmlp,0,1,11\n"
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), max_size=8)
-us = st.floats(0, 1e9) | st.integers(0, 10**6).map(float)
+us = st.just(0.0) | st.floats(1e-3, 1e9) | st.integers(0, 10**6).map(float)
 
 
 @st.composite
@@ -143,6 +150,106 @@ def test_lines_out_of_time_are_sorted_by_instance(tmp_path):
     read, _ = read_block_times(path)
     assert [read.blocks[number].name for number in read.block] == ["b", "a", "b"]
     assert read.instance.tolist() == [0, 0, 1]
+
+
+def times_of_blocks(counts, *, ranks=3, series=0):
+    """Lines of blocks of other spread and number; each block after the other."""
+    random = np.random.default_rng(8)
+    lines = []
+    for name, count in counts.items():
+        us = 1_000 + 10 * (ord(name) - 96) * random.normal(size=(count, ranks))
+        for instance, row in enumerate(us.tolist()):
+            lines += [[name, instance, rank, time, series] for rank, time in enumerate(row)]
+    return lines
+
+
+IN_SERIES = [*HEADER.split(","), "series"]
+
+
+def test_a_file_that_is_sorted_by_block_is_read_in_order_of_time(tmp_path):
+    lines = times_of_blocks({"a": 60, "b": 60, "c": 60})
+    in_time = sorted(lines, key=lambda line: line[1])
+    read, notes = read_block_times(written(tmp_path / "time.csv", [IN_SERIES, *in_time]))
+    assert notes == ()
+    path = written(tmp_path / "block.csv", [IN_SERIES, *lines])
+    again, (note,) = read_block_times(path)
+    same(again, read)
+    assert (note.reason, note.count, note.where) == ("piled_blocks", 180, "line 2")
+    assert hold_out(again, resamples=4) == hold_out(read, resamples=4)
+
+
+def test_blocks_of_other_numbers_of_instances_begin_and_end_together(tmp_path):
+    lines = times_of_blocks({"a": 40, "b": 20})
+    read, _ = read_block_times(written(tmp_path / "a.csv", [IN_SERIES, *lines]))
+    assert read.block[:6].tolist() == [0, 1, 0, 0, 1, 0]
+    assert set(read.block[-3:].tolist()) == {0, 1}
+
+
+def test_numbers_that_all_blocks_share_are_times(tmp_path):
+    lines = times_of_blocks({"a": 20, "b": 20})
+    late = [[name, at + 10 * (name == "b"), *rest] for name, at, *rest in lines]
+    read, _ = read_block_times(written(tmp_path / "a.csv", [IN_SERIES, *late]))
+    assert read.block.tolist() == [0] * 10 + [0, 1] * 10 + [1] * 10
+
+
+def test_series_that_are_in_order_stay_so_beside_one_that_is_not(tmp_path):
+    piled = times_of_blocks({"a": 12, "b": 12}, series=1)
+    first, last = times_of_blocks({"a": 12}), times_of_blocks({"b": 2})
+    path = written(tmp_path / "a.csv", [IN_SERIES, *first, *last, *piled])
+    read, (note,) = read_block_times(path)
+    assert note.count == 24
+    assert read.block[:14].tolist() == [0] * 12 + [1] * 2
+    assert read.block[14:].tolist() == [0, 1] * 12
+
+
+def test_blocks_over_other_numbers_of_ranks_are_sets_of_their_own(tmp_path):
+    few, many = times_of_blocks({"a": 30}), times_of_blocks({"b": 20}, ranks=6)
+    lines = [*few[:-1], *many]
+    path = written(tmp_path / "a.csv", [IN_SERIES, *lines])
+    (small, large), (_, note) = read_block_time_sets(path)
+    assert [(one.m, len(one), one.blocks[0].name) for one in (small, large)] == [
+        (3, 29, "a"),
+        (6, 20, "b"),
+    ]
+    assert (note.reason, note.count) == ("other_size", 1)
+    apart = written(tmp_path / "b.csv", [IN_SERIES, *many])
+    same(large, read_block_times(apart)[0])
+    with pytest.raises(BadInputError, match="blocks over 3 and 6 ranks"):
+        read_block_times(path)
+
+
+def test_series_over_other_numbers_of_ranks_are_sets_of_their_own(tmp_path):
+    few = times_of_blocks({"a": 30, "b": 12})
+    many = times_of_blocks({"a": 30}, ranks=6, series=1)
+    path = written(tmp_path / "a.csv", [IN_SERIES, *few, *many])
+    (small, large), _ = read_block_time_sets(path)
+    assert set(small.series.tolist()) == {0}
+    assert [block.name for block in small.blocks] == ["a", "b"]
+    assert (large.m, len(large), large.blocks[0].name) == (6, 30, "a")
+
+
+def test_a_size_that_a_block_has_rarely_makes_no_set(tmp_path):
+    lines = [*times_of_blocks({"a": 30}), *times_of_blocks({"b": 9}, ranks=2)]
+    path = written(tmp_path / "a.csv", [IN_SERIES, *lines])
+    (read,), notes = read_block_time_sets(path)
+    assert (read.m, len(read)) == (3, 30)
+    assert [(n.reason, n.count) for n in notes] == [("other_size", 9)]
+
+
+def test_instances_of_one_rank_are_left_out_beside_others(tmp_path):
+    lines = [*times_of_blocks({"a": 30}), *times_of_blocks({"b": 60}, ranks=1)]
+    (read,), notes = read_block_time_sets(written(tmp_path / "a.csv", [IN_SERIES, *lines]))
+    assert (read.m, len(read)) == (3, 30)
+    assert ("other_size", 60) in [(n.reason, n.count) for n in notes]
+
+
+def test_times_that_no_profiler_tells_are_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f"{HEADER}\nmlp,0,0,1e-9\nmlp,0,1,2e-4\n")
+    with pytest.raises(BadInputError, match=r"line 3: us is '2e-4'; .* in seconds\?"):
+        read_block_times(path)
+    path.write_text(f"{HEADER}\nmlp,0,0,0\nmlp,0,1,0.001\n")
+    assert read_block_times(path)[0].us.tolist() == [[0, 0.001]]
 
 
 def test_instances_that_lack_a_rank_are_left_out_and_counted(tmp_path):
