@@ -14,6 +14,7 @@ from synctax.evt.tax import METHODS
 from synctax.report import evt_plots, evt_view, tables
 from synctax.report.output import Result
 from synctax.texts import ABSENT
+from tests.evt.made import normal_times
 from tests.evt.simulated import block_times, gumbel_ranks
 
 ASKED = {"level": 0.95}
@@ -99,12 +100,15 @@ def test_every_plot_is_shown_when_all_is_asked_for(fit):
 
 
 def test_predictions_are_told_with_their_level(fit):
-    result = Result(schema.FIT_EVT, fit.to_frame(), {"level": 0.9})
-    head = tables.to_text([evt_view.growth(result)]).splitlines()[0]
-    assert head.split() == [
-        *("ranks", "Gumbel", "90", "%", "GEV", "90", "%", "L-moments"),
-        *("deviations", "90", "%", "measured"),
-    ]
+    def head(found):
+        result = Result(schema.FIT_EVT, found.to_frame(), {"level": 0.9})
+        return tables.to_text([evt_view.growth(result)]).splitlines()[0].split()
+
+    laws = ["ranks", "Gumbel", "90", "%", "GEV", "90", "%", "L-moments", "deviations"]
+    normal = fit_evt(normal_times(200, 4), options=replace(QUICK, resamples=60))
+    assert head(normal) == [*laws, "90", "%", "measured"]
+    # skewed ranks: no interval of deviations would hold
+    assert head(fit) == [*laws, "measured"]
 
 
 def test_maxima_alone_show_laws_of_maxima_alone(of_maxima):
