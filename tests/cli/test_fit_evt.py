@@ -1,7 +1,6 @@
 """The command `fit-evt` as users meet it."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -324,18 +323,6 @@ def test_help_names_all_sizes_that_are_predicted(command):
 @pytest.fixture(scope="module")
 def a_fit():
     return fit_times(gumbel_ranks(60, 8), options=Options(resamples=4))
-
-
-def test_an_upper_end_beyond_every_time_is_not_kept():
-    fit = fit_times(gumbel_ranks(60, 8), options=Options(resamples=40))
-    drawn_us = fit.resampled.resampled_us["gumbel"]
-    typical_us = np.median(drawn_us, axis=0)
-    far = {"gumbel": typical_us * np.exp(400 * np.log(drawn_us / typical_us))}
-    resampled = replace(fit.resampled, resampled_us={**fit.resampled.resampled_us, **far})
-    curve = replace(fit, resampled=resampled).tax_model().gumbel.curve
-    assert set(curve.tau_hi_us) == {None}
-    assert None not in curve.tau_lo_us
-    assert None not in fit.tax_model().gumbel.curve.tau_hi_us
 
 
 def test_block_times_that_were_written_are_read_back(fit_evt, times_csv):

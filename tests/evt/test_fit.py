@@ -223,6 +223,17 @@ def test_the_tax_model_says_what_the_fit_says(fit):
     assert from_json(to_json(model), name="x") == model
 
 
+def test_an_upper_end_beyond_every_time_is_none(fit):
+    wild = {
+        method: us * np.where(np.arange(len(us)) % 2, 1e20, 1e-20)[:, None]
+        for method, us in fit.resampled.resampled_us.items()
+    }
+    resampled = replace(fit.resampled, resampled_us=wild, log_errors={})
+    curve = replace(fit, resampled=resampled).tax_model().gumbel.curve
+    assert set(curve.tau_hi_us) == {None}
+    assert all(0 < lo < tau for lo, tau in zip(curve.tau_lo_us, curve.tau_us, strict=True))
+
+
 def test_the_profile_of_the_gumbel_holds_its_prediction(fit):
     tau, _, _ = fit.predicted("gumbel")
     for row, value in zip(fit.quality.profile, tau, strict=True):
