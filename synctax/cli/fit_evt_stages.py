@@ -101,12 +101,18 @@ def check_maxima(
             f"--maxima also needs {', '.join(missing)}: the ranks of each maximum, and a "
             "and b/a above 0, which bring z = (maximum - a)/b back to µs"
         )
+    if r > 1:
+        raise click.UsageError(
+            f"--r is the spread b over the mean a, and {r:g} is above 1; expected a share, "
+            "such as 0.02 for 2 %"
+        )
     return Maxima(path, fit_n, a_us, r)
 
 
 def check_selection(chosen: Selection, maxima: Path | None, fit_ranks: int | None) -> None:
-    """Refuse options that would select from traces where there are none."""
+    """Refuse data named twice, and options that would select from traces of none."""
     own = chosen.sources
+    _check_apart((*own.traces, *chosen.also, *map(str, chosen.block_times)))
     if maxima is not None and fit_ranks is not None:
         raise click.UsageError("--fit-ranks cuts groups, and --maxima has none")
     if own.traces or own.manifest or chosen.also or not (maxima or chosen.block_times):
@@ -124,6 +130,20 @@ def check_selection(chosen: Selection, maxima: Path | None, fit_ranks: int | Non
     ]
     if stray:
         raise click.UsageError(f"{' and '.join(stray)}: of traces only, and none are named")
+
+
+def _check_apart(names: tuple[str, ...]) -> None:
+    """Refuse a file or folder that is named twice, by whatever path."""
+    met: dict[Path, str] = {}
+    for name in names:
+        where = Path(name).resolve()
+        if where in met:
+            same = "" if met[where] == name else f", which is {met[where]},"
+            raise click.UsageError(
+                f"{name}{same} is given twice: as if it were more data, intervals would be "
+                "narrower than they are"
+            )
+        met[where] = name
 
 
 def fit_maxima(given: Maxima, options: "Options") -> "EvtFit":

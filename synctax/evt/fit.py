@@ -19,6 +19,7 @@ from synctax.evt.doubts import Check
 from synctax.evt.goodness import MAX_RESOLUTION
 from synctax.evt.holdout import HoldOut, hold_out, trials
 from synctax.evt.inputs import Found, Given, Inputs, gather, refusal
+from synctax.evt.maxima import LARGEST_R, check_maxima
 from synctax.evt.model import LEAST_RANKS, BlockTimes
 from synctax.evt.options import Options
 from synctax.evt.predict import Predictors, fit_maxima, fit_standard
@@ -167,15 +168,18 @@ def fit_evt_maxima(
     ------
     FitError
         If the maxima do not carry a Gumbel fit.
+    BadInputError
+        If their mean is none that maxima over `n_fit` ranks can have.
     SynctaxError
         If sizes are asked for that the fit says nothing of.
     ValueError
         If `n_fit`, `a_us` or `r` cannot be.
     """
-    if n_fit < LEAST_RANKS or not (a_us > 0 and r > 0):
+    if n_fit < LEAST_RANKS or not (a_us > 0 and 0 < r <= LARGEST_R):
         raise ValueError(f"n_fit {n_fit}, a_us {a_us} and r {r} cannot be")
     asked = options or Options()
     inputs = Inputs((), None, n_fit, source=source or Origin("maxima"))
+    check_maxima(z, n_fit, source=", ".join(inputs.source.names))
     n = _sizes(asked, inputs)
     fitted = _fitted(lambda: fit_maxima(z, m=n_fit, b_us=a_us * r), inputs)
     resampled = _resampled_maxima(z, fitted, _all_sizes(n, inputs), asked)

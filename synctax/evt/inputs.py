@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Protocol
 
 import numpy as np
@@ -124,12 +125,13 @@ def gather(
     FitError
         If no block of any set has enough instances, or all its times are equal.
     SynctaxError
-        If groups are smaller than `fit_ranks`, or of one rank.
+        If groups are smaller than `fit_ranks`, or of one rank, or times are given twice.
     ValueError
         If nothing is given.
     """
     if not found:
         raise ValueError("no block times to fit")
+    _check_apart([one.times for one in found if one.times is not None])
     coverage = pooled([one.coverage for one in found])
     told = [note for one in found for note in one.notes]
     kept, reasons = [], []
@@ -167,6 +169,18 @@ def gather(
         notes=(*told, *standard.notes, *_unmeasured(sets)),
     )
     return inputs, standard
+
+
+def _check_apart(sets: Sequence[BlockTimes]) -> None:
+    """Refuse the same times twice: they would seem to tell twice as much."""
+    for one, other in combinations(sets, 2):
+        if len(one) and np.array_equal(one.us, other.us):
+            names = dict.fromkeys(times.blocks[0].source for times in (one, other))
+            raise SynctaxError(
+                f"{' and '.join(filter(None, names)) or 'two sets'}: the same block times "
+                "are given twice, and intervals would be narrower than they are; leave one "
+                "out"
+            )
 
 
 def _unmeasured(sets: Sequence[BlockTimes]) -> tuple[Note, ...]:
