@@ -13,6 +13,9 @@ Bool = npt.NDArray[np.bool_]
 NS_PER_US = 1_000
 NS_PER_S = 1_000_000_000
 
+BYTES_PER_US = 1_000.0
+"""Bytes that 1 GB/s (10^9 bytes a second) carries in 1 µs."""
+
 ABSENT = -1
 """What an integer column holds where the trace says nothing."""
 

@@ -254,11 +254,6 @@ class Workspace:
         tuple of str
             Absolute paths, globs or URLs; empty where the tax belongs to what was
             measured last, or nothing was.
-
-        Raises
-        ------
-        SynctaxError
-            If the record of what was measured last cannot be read.
         """
         if model.source.when is None or not self._record.is_file():
             return ()

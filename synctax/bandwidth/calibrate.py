@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import F64
+from synctax.arrays import BYTES_PER_US, F64
 from synctax.bandwidth.nccl_tests import Measured
-from synctax.bandwidth.topology import BYTES_PER_US, Layout, cost
+from synctax.bandwidth.topology import Layout, cost
 from synctax.errors import FitError
 
 MIN_LINES = 3

@@ -2,12 +2,8 @@
 
 import numpy as np
 
-from synctax.arrays import F64
-from synctax.bandwidth.topology import BYTES_PER_US
+from synctax.arrays import BYTES_PER_US, F64
 from synctax.errors import SynctaxError
-
-DEFAULT_ELASTICITIES = (-0.5, -0.1)
-"""The paper's: at -0.5 the transfer takes as long as the floor, at -0.1 a ninth of it."""
 
 
 def check_elasticity(elasticity: float) -> float:

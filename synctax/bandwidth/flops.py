@@ -7,16 +7,10 @@ elasticity of its own (`grounding`); the paper holds the wait fixed, each model 
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from synctax.arrays import F64
+from synctax.bandwidth.choices import GROUNDINGS, TAU_WITH_FLOPS, Grounding, TauWithFlops
 from synctax.bandwidth.hockney import Parts
-
-TauWithFlops = Literal["stays", "shrinks"]
-TAU_WITH_FLOPS: tuple[TauWithFlops, ...] = get_args(TauWithFlops)
-
-Grounding = Literal["own", "common"]
-GROUNDINGS: tuple[Grounding, ...] = get_args(Grounding)
 
 
 @dataclass(frozen=True, slots=True)

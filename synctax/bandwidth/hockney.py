@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import F64
-from synctax.bandwidth.topology import BYTES_PER_US
+from synctax.arrays import BYTES_PER_US, F64
 
 
 @dataclass(frozen=True, slots=True)

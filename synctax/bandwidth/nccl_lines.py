@@ -217,7 +217,8 @@ _CHECKS = ("#wrong", "error", "res")
 
 def _labels(texts: list[str], *, rooted: bool) -> int:
     """Count the columns before the numbers: size, count, type, operator, root."""
-    if len(texts) < _LEAST_LABELS or not (texts[0] + texts[1]).isdecimal():
+    # by length too: no size has more digits, and Python does not parse thousands
+    if len(texts) < _LEAST_LABELS or not all(map(_is_size, texts[:2])):
         return 0
     count = _LEAST_LABELS
     # the operator is blank where there is none
@@ -229,6 +230,12 @@ def _labels(texts: list[str], *, rooted: bool) -> int:
 
 
 _LEAST_LABELS = 3
+
+_MOST_DIGITS = 18
+
+
+def _is_size(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
 
 
 def _number(text: str) -> float:

@@ -10,6 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
+from synctax.arrays import BYTES_PER_US
+from synctax.bandwidth.choices import OPS, Op
 from synctax.bandwidth.nccl_lines import (
     Header,
     Prefix,
@@ -21,7 +25,7 @@ from synctax.bandwidth.nccl_lines import (
     row,
     with_units,
 )
-from synctax.bandwidth.topology import BYTES_PER_US, LEAST_RANKS, OPS, Op
+from synctax.bandwidth.topology import LEAST_RANKS, Layout, cost
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
 
@@ -29,13 +33,19 @@ MAX_ERROR = 1e-2
 """Largest deviation in the column `error` of old versions that is still rounding."""
 
 MAX_RATE_OFF = 0.05
-"""By how much bandwidths may miss the time, or the factor of operation and ranks."""
+"""By what share bandwidths may miss the time, of which old versions print few digits."""
+
+MAX_FACTOR_OFF = 0.01
+"""By what share two bandwidths may miss the factor of operation and ranks."""
 
 MIN_RATE = 1.0
 """Below so many GB/s the two decimals of the bandwidths say nothing of that."""
 
-_RANK = re.compile(r"(?:^|#)\s*Rank\s+(\d+)\s+(?:Group\s+(\d+)\s)?.*\bon\b")
-_NRANKS = re.compile(r"\bnranks (\d+)\b")
+_BUS = Layout("switched")
+"""Whose volume is the factor of nccl-tests between algorithm and bus bandwidth."""
+
+_RANK = re.compile(r"(?:^|#)\s*Rank\s+(\d{1,9})\s+(?:Group\s+(\d{1,9})\s)?.*\bon\b")
+_NRANKS = re.compile(r"\bnranks (\d{1,9})\b")
 _START = re.compile(r"#\s*nThread\b|nThread \d+ nGpus|# nccl-tests version")
 _STARTING = "Collective test starting"
 
@@ -242,12 +252,13 @@ _OF_NAME = {op.replace("_", ""): op for op in OPS}
 def _measured(
     run: _Run, asked: Op | None, *, alone: bool, in_place: bool
 ) -> Iterator[Measured]:
-    op = _operation(run, asked)
-    if op not in OPS:
+    named = _operation(run, asked)
+    op = next((one for one in OPS if one == named), None)
+    if op is None:
         if alone:
             raise BadInputError(
-                f"{run.path}: the benchmark is of {op}, whose cost is not known here; give "
-                f"one of {', '.join(OPS)}"
+                f"{run.path}: the benchmark is of {named}, whose cost is not known here; "
+                f"give one of {', '.join(OPS)}"
             )
         if run.rows:
             run.drop("nccl_other_program", run.rows[0][0], len(run.rows))
@@ -268,7 +279,7 @@ def _measured(
         yield Measured(str(run.path), op, n, one.size_bytes, one.time_us)
 
 
-def _check(where: str, one: Row, op: str, n: int) -> None:
+def _check(where: str, one: Row, op: Op, n: int) -> None:
     """Refuse a row whose numbers contradict each other: it would be misread."""
     if not one.algbw >= MIN_RATE:
         return
@@ -278,8 +289,8 @@ def _check(where: str, one: Row, op: str, n: int) -> None:
             f"{where}: size over time is {rate:.2f} GB/s, but algbw says {one.algbw:.2f}; "
             "expected columns as nccl-tests print them, with times of the collective"
         )
-    factor = (2 if op == "all_reduce" else 1) * (n - 1) / n
-    if abs(one.busbw / one.algbw / factor - 1) > MAX_RATE_OFF:
+    factor = float(cost(_BUS, op, np.array([n], np.float64)).q[0])
+    if abs(one.busbw / one.algbw / factor - 1) > MAX_FACTOR_OFF:
         raise BadInputError(
             f"{where}: busbw / algbw is {one.busbw / one.algbw:.3f}, but {op} over {n} "
             f"ranks has {factor:.3f}; if the operation is another, give --op; if lines "

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synctax.arrays import F64
+from synctax.bandwidth.choices import Op
 from synctax.bandwidth.elasticity import optimum_gb_per_s, reduction
 from synctax.bandwidth.flops import READINGS, Grown, Reading, grow
 from synctax.bandwidth.hockney import Parts, transfer_us
-from synctax.bandwidth.topology import Cost, Layout, Op, cost, nic_us
+from synctax.bandwidth.topology import Cost, Layout, cost, nic_us
 from synctax.schema import BANDWIDTH, BANDWIDTH_FLOPS
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Link:
     ----------
     layout : Layout
     op : Op
-    payload_bytes : float
+    payload_bytes : int
         S: the larger of a rank's input and output.
     alpha_us : float
         Latency of a message, in µs.
@@ -62,7 +63,7 @@ class Link:
 
     layout: Layout
     op: Op
-    payload_bytes: float
+    payload_bytes: int
     alpha_us: float
     gb_per_s: float | None = None
 

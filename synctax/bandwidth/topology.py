@@ -8,28 +8,16 @@ call the size: the larger of a rank's input and output.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Literal, get_args
 
 import numpy as np
 
-from synctax.arrays import F64
+from synctax.arrays import BYTES_PER_US, F64
+from synctax.bandwidth.choices import ACROSS, DEFAULT_NIC_ALPHA_US, Across, Op, Topology
 from synctax.bandwidth.formulas import FORMULAS, Formula
 from synctax.errors import SynctaxError
 
-Topology = Literal["ring", "torus3d", "switched", "tree", "in_switch", "hierarchical"]
-TOPOLOGIES: tuple[Topology, ...] = get_args(Topology)
-
-Op = Literal["all_reduce", "reduce_scatter", "all_gather", "all_to_all"]
-OPS: tuple[Op, ...] = get_args(Op)
-
-Across = Literal["ring", "tree", "switched"]
-ACROSS: tuple[Across, ...] = get_args(Across)
-
 LEAST_RANKS = 2
 """Fewer ranks have nothing to send each other."""
-
-DEFAULT_NIC_ALPHA_US = 5.0
-"""Latency of a message between domains where none is given: that of the link inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +114,8 @@ def cost(layout: Layout, op: Op, n: F64) -> Cost:
     n = np.asarray(n, np.float64)
     if n.size and n.min() < LEAST_RANKS:
         raise SynctaxError(
-            f"n = {n.min():g}: a collective needs at least 2 ranks; give --n 2 or more"
+            f"n = {n.min():g}: a collective needs at least {LEAST_RANKS} ranks; give "
+            f"--n {LEAST_RANKS} or more"
         )
     if layout.topology == "hierarchical":
         return _hierarchical(layout.domain, op, n)
@@ -170,10 +159,6 @@ def nic_us(layout: Layout, counted: Cost, payload_bytes: float) -> F64:
         return np.zeros_like(counted.p)
     sent = counted.nic_q * payload_bytes / (domain.nic_gb_per_s * BYTES_PER_US)
     return counted.nic_p * domain.nic_alpha_us + sent
-
-
-BYTES_PER_US = 1_000.0
-"""Bytes that 1 GB/s (10^9 bytes a second) carries in 1 µs."""
 
 
 def _halves(op: Op) -> float:

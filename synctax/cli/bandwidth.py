@@ -4,8 +4,24 @@ from pathlib import Path
 
 import click
 
-from synctax.bandwidth.flops import GROUNDINGS, TAU_WITH_FLOPS, Grounding, TauWithFlops
-from synctax.bandwidth.topology import ACROSS, OPS, Across, Op
+from synctax.bandwidth.choices import (
+    ACROSS,
+    DEFAULT_ALPHA_US,
+    DEFAULT_ELASTICITIES,
+    DEFAULT_NIC_ALPHA_US,
+    DEFAULT_TOPOLOGIES,
+    GROUNDINGS,
+    LARGEST_N,
+    OPS,
+    SMALLEST_N,
+    TAU_WITH_FLOPS,
+    TOPOLOGIES,
+    Across,
+    Grounding,
+    Op,
+    TauWithFlops,
+)
+from synctax.bandwidth.hardware import all_hardware
 from synctax.cli.bandwidth_types import (
     COMPUTE_US,
     LATENCY_US,
@@ -15,10 +31,11 @@ from synctax.cli.bandwidth_types import (
     Bytes,
     Elasticities,
     Growths,
+    HardwareName,
     Topologies,
     Torus,
 )
-from synctax.cli.options import GroupSizes, output_options, workspace_options
+from synctax.cli.options import GroupSizes, output_options, tax_options
 from synctax.evt.tax import METHODS, Method
 from synctax.report.output import Output
 
@@ -31,13 +48,13 @@ _EVERY_SIZE = (0.0, float("inf"))
     "topologies",
     type=Topologies(),
     metavar="LIST",
-    help="Of ring, torus3d, switched, tree, in_switch, hierarchical; or all.  [default: "
-    "ring,torus3d,switched]",
+    help=f"Of {', '.join(TOPOLOGIES)}; or all.  [default: {','.join(DEFAULT_TOPOLOGIES)}]",
 )
 @click.option(
     "--op",
     type=click.Choice(OPS),
-    help="Operation.  [default: all_reduce]",
+    help="Operation, also of --nccl-tests that do not tell theirs.  [default: of "
+    "--nccl-tests, else all_reduce]",
 )
 @click.option(
     "--n",
@@ -45,14 +62,15 @@ _EVERY_SIZE = (0.0, float("inf"))
     type=GroupSizes(),
     metavar="LIST",
     help="Ranks: 512, 8,64,512, or 8:4096, which doubles from 8 on.  [default: those of "
-    "--torus, of a domain of --hardware, else 8:4096]",
+    f"--torus, of a domain of --hardware, else {SMALLEST_N}:{LARGEST_N}]",
 )
 @click.option(
     "--elasticity",
     "elasticities",
     type=Elasticities(),
     metavar="LIST",
-    help="ε: at B* 1 % more bandwidth saves -ε % of the time.  [default: -0.5,-0.1]",
+    help="ε: at B* 1 % more bandwidth saves -ε % of the time.  [default: "
+    f"{','.join(map(str, DEFAULT_ELASTICITIES))}]",
 )
 @click.option(
     "--payload-bytes",
@@ -64,7 +82,8 @@ _EVERY_SIZE = (0.0, float("inf"))
     "--alpha-us",
     type=LATENCY_US,
     metavar="US",
-    help="Latency of a message.  [default: of --nccl-tests, of the tax model, else 5]",
+    help="Latency of a message.  [default: of --nccl-tests, of the tax model, else "
+    f"{DEFAULT_ALPHA_US:g}]",
 )
 @click.option(
     "--tax",
@@ -88,9 +107,9 @@ _EVERY_SIZE = (0.0, float("inf"))
 )
 @click.option(
     "--hardware",
+    type=HardwareName(),
     metavar="NAME",
-    help="Link and domain of a100, h100, h200, b200, gb200-nvl72, gb300-nvl72, "
-    "rubin-nvl72 or nvl1152.",
+    help=f"Link and domain of {', '.join(one.name for one in all_hardware())}.",
 )
 @click.option("--torus", type=Torus(), metavar="AxBxC", help="Dimensions of torus3d.")
 @click.option(
@@ -109,7 +128,7 @@ _EVERY_SIZE = (0.0, float("inf"))
     "--nic-alpha-us",
     type=LATENCY_US,
     metavar="US",
-    help="Latency of a message between domains.  [default: 5]",
+    help=f"Latency of a message between domains.  [default: {DEFAULT_NIC_ALPHA_US:g}]",
 )
 @click.option(
     "--across",
@@ -170,7 +189,7 @@ _EVERY_SIZE = (0.0, float("inf"))
     help="Price of 1 GB/s for a GPU, in any unit: adds what B* costs for all ranks.",
 )
 @click.option("--algorithms", is_flag=True, help="List p and q of each, and exit.")
-@workspace_options
+@tax_options
 @output_options
 def bandwidth(
     topologies: tuple[str, ...] | None,
@@ -233,7 +252,7 @@ def bandwidth(
     tax = find_tax(source, None if no_cache else workspace, tax_method)
     asked = Asked(
         topologies,
-        op or "all_reduce",
+        op,
         payload_bytes,
         alpha_us,
         link_gb_per_s,
@@ -243,14 +262,15 @@ def bandwidth(
         nic_gb_per_s,
         nic_alpha_us,
         across,
-        Benchmarks(benchmarks, in_place, nccl_bytes or _EVERY_SIZE, op),
+        Benchmarks(benchmarks, in_place, nccl_bytes or _EVERY_SIZE),
     )
     setup = set_up(asked, tax)
-    notes([*tax.notes, *setup.notes], out)
+    ranks = sizes(asked, setup, n, tax)
+    notes([*tax.notes, *tax.trust(max(*ranks, tax.least_n)), *setup.notes], out)
     if residuals:
         emit(results.residuals(setup, asked), out)
         return
-    wait = tax.wait(sizes(asked, n, tax))
+    wait = tax.wait(ranks)
     if growths:
         result, setting = results.flops(
             setup,

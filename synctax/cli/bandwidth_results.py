@@ -5,16 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from synctax.bandwidth.basis import PER_DIRECTION, Setting, basis
+from synctax.bandwidth.choices import DEFAULT_ELASTICITIES
 from synctax.bandwidth.crossing import Crossing
-from synctax.bandwidth.elasticity import DEFAULT_ELASTICITIES
 from synctax.bandwidth.flops import Reading
-from synctax.bandwidth.formulas import FORMULAS
+from synctax.bandwidth.hardware import hardware
 from synctax.bandwidth.sweep import Wait, sweep, sweep_flops
-from synctax.cli.bandwidth_setup import Asked, Setup, crossings
+from synctax.bandwidth.tables import algorithm_table, residual_table
+from synctax.bandwidth.topology import Domain
+from synctax.bandwidth.verdict import flops_verdict, verdict
+from synctax.cli.bandwidth_setup import BUILT_IN_HARDWARE, Asked, Setup, crossings
 from synctax.cli.bandwidth_tax import Tax
 from synctax.errors import SynctaxError
-from synctax.report import bandwidth_flops_view, bandwidth_view
-from synctax.report.bandwidth_text import PER_DIRECTION, Setting, basis
+from synctax.evt.checks import MAX_REACH
 from synctax.report.output import Result
 from synctax.report.tables import records
 from synctax.schema import (
@@ -34,38 +37,13 @@ if TYPE_CHECKING:
 
 def algorithms() -> Result:
     """List how p and q of every algorithm are written."""
-    rows = [
-        [topology, op, *(text or None for text in asdict(one).values())]
-        for (topology, op), one in FORMULAS.items()
-    ]
-    columns = zip(*rows, strict=True)
-    named = dict(zip(BANDWIDTH_ALGORITHMS.names, map(list, columns), strict=True))
-    return Result(BANDWIDTH_ALGORITHMS, BANDWIDTH_ALGORITHMS.to_frame(named))
+    return Result(BANDWIDTH_ALGORITHMS, algorithm_table())
 
 
 def residuals(setup: Setup, asked: Asked) -> Result:
     """List what every fit leaves of every line."""
-    rows = [
-        (fit.layout.topology, line, float(fitted), float(left))
-        for fit in setup.fits
-        for line, fitted, left in zip(
-            fit.measured, fit.fitted_us, fit.residual, strict=True
-        )
-    ]
-    lines = [line for _, line, _, _ in rows]
-    frame = BANDWIDTH_RESIDUALS.to_frame(
-        {
-            "topology": [topology for topology, _, _, _ in rows],
-            "file": [line.file for line in lines],
-            "op": [line.op for line in lines],
-            "n": [line.n for line in lines],
-            "payload_bytes": [line.payload_bytes for line in lines],
-            "time_us": [line.time_us for line in lines],
-            "fitted_us": [fitted for _, _, fitted, _ in rows],
-            "residual": [left for _, _, _, left in rows],
-        }
-    )
-    extra = {"fits": [_fit(fit) for fit in setup.fits]}
+    extra = {"calibrations": [_fit(fit) for fit in setup.fits]}
+    frame = residual_table(setup.fits)
     return Result(BANDWIDTH_RESIDUALS, frame, _benchmarks(asked), setup.notes, extra)
 
 
@@ -82,13 +60,13 @@ def best(
     chosen = elasticities or DEFAULT_ELASTICITIES
     frame = sweep(setup.links, chosen, wait, price_per_gb_per_s=price)
     setting = _setting(setup, tax, asked, crossings(setup, tax))
-    own = {"elasticities": chosen, "price_per_gb_per_s": price}
+    own = {"elasticity": chosen, "price_per_gb_per_s": price}
     extra = {
         "crossings": [
             {"topology": topology, "n": found.n, "lasts": found.lasts}
             for topology, found in setting.crossings.items()
         ],
-        "verdict": bandwidth_view.verdict(records(frame), setting),
+        "verdict": verdict(records(frame), setting),
         "basis": list(basis(records(frame), setting)),
     }
     parameters = {**_parameters(setup, tax, asked, wait), **own}
@@ -130,7 +108,7 @@ def flops(
     setting = _setting(setup, tax, asked, {})
     own = {"flops_growth": growths, "compute_us": known, **asdict(reading)}
     extra = {
-        "verdict": bandwidth_flops_view.verdict(records(frame)),
+        "verdict": flops_verdict(records(frame)),
         "basis": list(basis(records(frame), setting)),
     }
     parameters = {**_parameters(setup, tax, asked, wait), **own}
@@ -145,17 +123,10 @@ def _result(
     tax: Tax,
     extra: dict[str, Any],
 ) -> Result:
-    model = tax.model
     told = {
-        "tax": {
-            "source": tax.words,
-            "method": None if model is None else tax.method,
-            "n_fit": None if model is None else model.n_fit,
-            "group": None if model is None else model.group,
-            "names": None if model is None else model.source.names,
-        },
+        "tax": tax.told(),
         "units": PER_DIRECTION,
-        "fits": [_fit(fit) for fit in setup.fits],
+        "calibrations": [_fit(fit) for fit in setup.fits],
     }
     return Result(table, frame, parameters, setup.notes, {**told, **extra})
 
@@ -171,41 +142,55 @@ def _setting(setup: Setup, tax: Tax, asked: Asked, found: dict[str, Crossing]) -
         tax.largest_n,
         setup.fits,
         asked.torus or (),
-        None if tax.model is None else tax.model.n_fit,
-        _levels(setup),
-        setup.domain,
+        n_fit=None if tax.model is None else tax.model.n_fit,
+        far=MAX_REACH,
+        elsewhere=_elsewhere(setup, tax),
+        levels=_levels(setup.levels),
+        domain=setup.domain,
     )
 
 
-def _levels(setup: Setup) -> str:
-    for link in setup.links:
-        domain = link.layout.domain
-        if domain is not None:
-            return (
-                f"{domain.size} ranks a domain, {rate_gb_per_s(domain.nic_gb_per_s)} a GPU "
-                f"and {number(domain.nic_alpha_us)} µs a message between domains "
-                f"({domain.across}); B* is that of the links inside"
-            )
-    return ""
+def _elsewhere(setup: Setup, tax: Tax) -> str:
+    """Say where the built-in tax was measured, if other hardware is asked about."""
+    measured = hardware(BUILT_IN_HARDWARE)
+    asked = setup.hardware
+    if not tax.built_in or asked is None or asked == measured:
+        return ""
+    return (
+        f"that tax was measured on {measured.title}, not on {asked.title}: shorter blocks "
+        "of computation wait less; fit-evt fits the tax of a machine"
+    )
+
+
+def _levels(domain: Domain | None) -> str:
+    if domain is None:
+        return ""
+    return (
+        f"{domain.size} ranks a domain, {rate_gb_per_s(domain.nic_gb_per_s)} a GPU "
+        f"and {number(domain.nic_alpha_us)} µs a message between domains "
+        f"({domain.across}); B* is that of the links inside"
+    )
 
 
 def _parameters(setup: Setup, tax: Tax, asked: Asked, wait: Wait) -> dict[str, Any]:
+    levels = setup.levels
     return {
-        "topologies": [link.layout.topology for link in setup.links],
-        "op": asked.op,
+        "topology": [link.layout.topology for link in setup.links],
+        "op": setup.op,
         "n": wait.n.astype(np.int64).tolist(),
         "payload_bytes": setup.links[0].payload_bytes,
         "alpha_us": [link.alpha_us for link in setup.links],
         "alpha_from": setup.alpha_from,
-        "tax": tax.words,
-        "tax_method": tax.method,
+        "tax": tax.name,
+        "tax_method": None if tax.model is None else tax.method,
+        "hardware": None if setup.hardware is None else setup.hardware.name,
         "link_gb_per_s": [link.gb_per_s for link in setup.links],
         "link_from": setup.from_where or None,
         "torus": asked.torus,
-        "domain": asked.domain,
-        "nic_gb_per_s": asked.nic_gb_per_s,
-        "nic_alpha_us": asked.nic_alpha_us,
-        "across": asked.across,
+        "domain": None if levels is None else levels.size,
+        "nic_gb_per_s": None if levels is None else levels.nic_gb_per_s,
+        "nic_alpha_us": None if levels is None else levels.nic_alpha_us,
+        "across": None if levels is None else levels.across,
         **_benchmarks(asked),
     }
 

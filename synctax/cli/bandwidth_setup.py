@@ -1,6 +1,6 @@
 """What `bandwidth` computes with: tax, payload, latency, link, sizes, and where from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,20 +8,20 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.bandwidth.calibrate import MIN_LINES, Calibration, calibrate
+from synctax.bandwidth.choices import (
+    DEFAULT_ALPHA_US,
+    DEFAULT_TOPOLOGIES,
+    LARGEST_N,
+    SMALLEST_N,
+    TOPOLOGIES,
+    Across,
+    Op,
+)
 from synctax.bandwidth.crossing import Crossing, crossing
 from synctax.bandwidth.hardware import Hardware, hardware
 from synctax.bandwidth.nccl_tests import Measured, read_nccl_tests
 from synctax.bandwidth.sweep import Link
-from synctax.bandwidth.topology import (
-    TOPOLOGIES,
-    Across,
-    Domain,
-    Layout,
-    Op,
-    Topology,
-    carries,
-    formula,
-)
+from synctax.bandwidth.topology import Domain, Layout, carries, formula
 from synctax.cli.bandwidth_tax import Tax
 from synctax.errors import FitError, SynctaxError
 from synctax.notes import Note
@@ -29,14 +29,7 @@ from synctax.notes import Note
 BUILT_IN_HARDWARE = "h200"
 """Where that was measured."""
 
-DEFAULT_ALPHA_US = 5.0
-"""The paper's latency of a message, from nccl-tests on a DGX H200."""
-
-DEFAULT_TOPOLOGIES: tuple[Topology, ...] = ("ring", "torus3d", "switched")
-"""The paper's."""
-
-SMALLEST_N, LARGEST_ASKED_N = 8, 4096
-"""Ends of the sizes that are shown where none are asked for."""
+DEFAULT_OP: Op = "all_reduce"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +42,11 @@ class Benchmarks:
     in_place : bool
     sizes : (low, high)
         Buffers from and to so many bytes.
-    op : Op or None
-        Operation of outputs that do not tell theirs.
     """
 
     files: tuple[Path, ...] = ()
     in_place: bool = False
     sizes: tuple[float, float] = (0.0, float("inf"))
-    op: Op | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +54,7 @@ class Asked:
     """Links as the command line describes them; None is not given."""
 
     topologies: tuple[str, ...] | None
-    op: Op
+    op: Op | None
     payload_bytes: int | None
     alpha_us: float | None
     link_gb_per_s: float | None
@@ -83,6 +73,7 @@ class Setup:
 
     Parameters
     ----------
+    op : Op
     links : tuple of Link
     from_where : str
         Where today's rate is from; "" unknown.
@@ -93,14 +84,23 @@ class Setup:
         Lines of nccl-tests, and topologies, that were left out.
     domain : int or None
         Ranks that today's link joins; None where that is not known.
+    hardware : Hardware or None
+        Given, or that of the built-in tax.
     """
 
+    op: Op
     links: tuple[Link, ...]
     from_where: str
     alpha_from: str
     fits: tuple[Calibration, ...]
     notes: tuple[Note, ...]
     domain: int | None = None
+    hardware: Hardware | None = None
+
+    @property
+    def levels(self) -> Domain | None:
+        """Domains of hierarchical links, where there are some."""
+        return next((link.layout.domain for link in self.links if link.layout.domain), None)
 
 
 def set_up(asked: Asked, tax: Tax) -> Setup:
@@ -116,8 +116,10 @@ def set_up(asked: Asked, tax: Tax) -> Setup:
     if preset is None and tax.built_in:
         preset = hardware(BUILT_IN_HARDWARE)
     payload = _payload(asked, tax)
-    layouts, left_out = _layouts(asked, preset)
-    fits, notes = _fits(asked, layouts)
+    lines, notes = _lines(asked)
+    op = asked.op or _op_of(lines)
+    layouts, left_out = _layouts(asked, preset, dict.fromkeys((op, *_ops(lines))))
+    fits = tuple(_fit(lines, layout, asked.alpha_us) for layout in layouts if lines)
     rate, where = _link(asked, preset, tax)
     if preset is not None and rate is None and not fits:
         why = f"{preset.name}: no rate a GPU is stated; give --link-gb-per-s"
@@ -131,16 +133,18 @@ def set_up(asked: Asked, tax: Tax) -> Setup:
         if fits:
             own = fits[i].gb_per_s if asked.link_gb_per_s is None else rate
             latency = fits[i].alpha_us
-        links.append(Link(layout, asked.op, payload, latency, own))
+        links.append(Link(layout, op, payload, latency, own))
     if fits and asked.alpha_us is None:
         alpha_from = "fitted to nccl-tests"
     return Setup(
+        op,
         tuple(links),
         where,
         alpha_from,
         fits,
         (*left_out, *notes),
         _reach(asked, preset, where),
+        preset,
     )
 
 
@@ -191,18 +195,23 @@ def _link(asked: Asked, preset: Hardware | None, tax: Tax) -> tuple[float | None
     )
 
 
-def _layouts(
-    asked: Asked, preset: Hardware | None
-) -> tuple[tuple[Layout, ...], tuple[Note, ...]]:
-    """Lay out the topologies that carry the operation."""
+def _levels(asked: Asked, preset: Hardware | None) -> Domain | None:
     domain = asked.domain
     if domain is None and asked.hardware is not None and preset is not None:
         domain = preset.domain
-    levels = None
-    if domain is not None and asked.nic_gb_per_s is not None:
-        levels = Domain(domain, asked.nic_gb_per_s, across=asked.across)
-        if asked.nic_alpha_us is not None:
-            levels = replace(levels, nic_alpha_us=asked.nic_alpha_us)
+    if domain is None or asked.nic_gb_per_s is None:
+        return None
+    levels = Domain(domain, asked.nic_gb_per_s, across=asked.across)
+    if asked.nic_alpha_us is None:
+        return levels
+    return replace(levels, nic_alpha_us=asked.nic_alpha_us)
+
+
+def _layouts(
+    asked: Asked, preset: Hardware | None, ops: Iterable[Op]
+) -> tuple[tuple[Layout, ...], tuple[Note, ...]]:
+    """Lay out the topologies that carry the operation, and those of benchmarks."""
+    levels = _levels(asked, preset)
     names = DEFAULT_TOPOLOGIES if asked.topologies is None else asked.topologies
     every = names == ("all",)
     found: list[Layout] = []
@@ -210,11 +219,13 @@ def _layouts(
     for name in TOPOLOGIES if every else names:
         topology = next(one for one in TOPOLOGIES if one == name)
         named = asked.topologies is not None and not every
-        if not named and not carries(topology, asked.op):
-            why = f"{topology} has no {asked.op}"
+        lacks = [op for op in ops if not carries(topology, op)]
+        if lacks and named:
+            formula(topology, lacks[0])
+        if lacks:
+            why = f"{topology} has no {lacks[0]}"
             notes.append(Note("topology_without_op", 1, why))
             continue
-        formula(topology, asked.op)
         if topology != "hierarchical":
             dims = asked.torus if topology == "torus3d" else None
             found.append(Layout(topology, dims or ()))
@@ -231,15 +242,14 @@ def _layouts(
     return tuple(found), tuple(notes)
 
 
-def _fits(
-    asked: Asked, layouts: tuple[Layout, ...]
-) -> tuple[tuple[Calibration, ...], tuple[Note, ...]]:
+def _lines(asked: Asked) -> tuple[tuple[Measured, ...], tuple[Note, ...]]:
+    """Read the lines of benchmarks that are fitted."""
     wanted = asked.benchmarks
     if not wanted.files:
         return (), ()
-    lines, notes = read_nccl_tests(wanted.files, op=wanted.op, in_place=wanted.in_place)
+    lines, notes = read_nccl_tests(wanted.files, op=asked.op, in_place=wanted.in_place)
     low, high = wanted.sizes
-    chosen = [line for line in lines if low <= line.payload_bytes <= high]
+    chosen = tuple(line for line in lines if low <= line.payload_bytes <= high)
     if len(chosen) < len(lines):
         why = "lines of other sizes than --nccl-bytes"
         notes = (*notes, Note("nccl_size_not_asked", len(lines) - len(chosen), why))
@@ -252,10 +262,22 @@ def _fits(
             f"a fit of latency and bandwidth needs {MIN_LINES} lines of nccl-tests, got "
             f"{len(chosen)}; left out: {left_out}"
         )
-    return tuple(_fit(chosen, layout, asked.alpha_us) for layout in layouts), notes
+    if not chosen:
+        raise FitError("the outputs of nccl-tests have no lines to fit")
+    return chosen, notes
 
 
-def _fit(chosen: list[Measured], layout: Layout, alpha_us: float | None) -> Calibration:
+def _ops(lines: Iterable[Measured]) -> tuple[Op, ...]:
+    return tuple(dict.fromkeys(line.op for line in lines))
+
+
+def _op_of(lines: Iterable[Measured]) -> Op:
+    """Take the operation of benchmarks, where they have one and none is asked for."""
+    ops = _ops(lines)
+    return ops[0] if len(ops) == 1 else DEFAULT_OP
+
+
+def _fit(chosen: Sequence[Measured], layout: Layout, alpha_us: float | None) -> Calibration:
     if layout.domain is not None:
         for line in chosen:
             if line.n > layout.domain.size:
@@ -274,19 +296,25 @@ def _inside(layout: Layout) -> Layout:
     return replace(layout, torus=())
 
 
-def sizes(asked: Asked, given: tuple[int, ...] | None, tax: Tax) -> tuple[int, ...]:
-    """Choose the numbers of ranks: given, of the torus, of the domain, or 8 to 4,096."""
+def sizes(
+    asked: Asked, setup: Setup, given: tuple[int, ...] | None, tax: Tax
+) -> tuple[int, ...]:
+    """Choose the numbers of ranks: given, of the torus, of the domain, or 8 to 4,096.
+
+    With hierarchical links they are whole domains, from one on.
+    """
     if given is not None:
         return given
     if asked.torus is not None:
         return (int(np.prod(asked.torus)),)
-    if asked.hardware is not None:
+    levels = setup.levels
+    if asked.hardware is not None and levels is None:
         return (hardware(asked.hardware).domain,)
-    first = asked.domain or SMALLEST_N
+    first = SMALLEST_N if levels is None else levels.size
     while first < tax.least_n:
         first *= 2
     found: list[int] = []
-    while first <= LARGEST_ASKED_N or not found:
+    while first <= LARGEST_N or not found:
         found.append(first)
         first *= 2
     return tuple(found)

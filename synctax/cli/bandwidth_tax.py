@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from synctax.bandwidth.crossing import LARGEST_N
 from synctax.bandwidth.sweep import Wait
 from synctax.bandwidth.topology import LEAST_RANKS
 from synctax.errors import SynctaxError
+from synctax.texts import time_us
 
 if TYPE_CHECKING:
     from synctax.evt.tax import Method, TaxModel
@@ -76,6 +77,45 @@ class Tax:
             if self.model is None
             else self.model.tau_us(n, self.method).tau_us
         )
+
+    def trust(self, n: int) -> tuple[str, ...]:
+        """Say which other predictor the fit trusts, and what it says at n."""
+        model = self.model
+        if model is None or model.trusted in (None, self.method):
+            return ()
+        trusted: Method = model.trusted
+        own = time_us(self._at(n, self.method))
+        try:
+            other = time_us(self._at(n, trusted))
+        except SynctaxError:  # its curve may end before n
+            other = "no prediction"
+        said = (
+            f"fit-evt trusts {trusted} here ({other} at n = {n:,}), not {self.method} "
+            f"({own}); --tax-method {trusted} computes with it"
+        )
+        return (said,)
+
+    def _at(self, n: int, method: "Method") -> float:
+        assert self.model is not None  # noqa: S101 - asked of a model only
+        return float(self.model.tau_us(float(n), method).tau_us[0])
+
+    def told(self) -> dict[str, Any]:
+        """Tell of it what JSON holds: names, method, coverage, doubts, notes."""
+        model = self.model
+        if model is None:
+            return {"source": self.words, "method": None}
+        covered = model.coverage
+        return {
+            "source": self.words,
+            "method": self.method,
+            "trusted": model.trusted,
+            "n_fit": model.n_fit,
+            "group": model.group,
+            "names": model.source.names,
+            "share_of_tax": None if covered is None else covered.share_of_tax,
+            "warnings": model.doubts(self.method),
+            "notes": self.notes,
+        }
 
     @property
     def least_n(self) -> int:
@@ -174,11 +214,10 @@ def _told(model: "TaxModel", method: "Method") -> Iterator[str]:
     if model.unknown:
         yield f"the tax model has keys that say nothing here: {', '.join(model.unknown)}"
     own = model.doubts(method)
-    if model.warnings:
-        count = len(model.warnings)
-        doubts = "a doubt" if count == 1 else f"{count} doubts"
-        of_them = f", {len(own)} of {method}" if count > 1 and model.concerns else ""
+    if len(own) == 1:
+        yield f"the fit of this tax came with a doubt about {method}: {own[0]}"
+    elif own:
         yield (
-            f"the fit of this tax came with {doubts}{of_them}, such as: "
-            f"{(own or model.warnings)[0]}"
+            f"the fit of this tax came with {len(own)} doubts about {method}, such as: "
+            f"{own[0]}"
         )

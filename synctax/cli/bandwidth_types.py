@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
+from synctax.bandwidth.choices import TOPOLOGIES
 from synctax.cli.options import Finite
+from synctax.errors import SynctaxError
 
 MAX_RANKS = 2**31 - 1
 """No group has more ranks."""
@@ -121,6 +123,8 @@ class Elasticities(click.ParamType):  # type: ignore[type-arg]  # generic since 
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float, ...]:
         """Parse the text into numbers, each once, in their order."""
+        from synctax.bandwidth.elasticity import check_elasticity
+
         found = [
             Finite().convert(part.strip(), param, ctx) for part in str(value).split(",")
         ]
@@ -132,13 +136,10 @@ class Elasticities(click.ParamType):  # type: ignore[type-arg]  # generic since 
                     param,
                     ctx,
                 )
-            if not -1 < one < 0:
-                self.fail(
-                    f"an elasticity of {one:g} has no bandwidth: at -1 the time is all "
-                    "transfer, at 0 none of it; give numbers between, such as -0.5",
-                    param,
-                    ctx,
-                )
+            try:
+                check_elasticity(one)
+            except SynctaxError as error:
+                self.fail(str(error), param, ctx)
         return tuple(dict.fromkeys(found))
 
 
@@ -190,6 +191,23 @@ class Growths(click.ParamType):  # type: ignore[type-arg]  # generic since click
         return peak
 
 
+class HardwareName(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """The name of a preset, in any case."""
+
+    name = "hardware"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Look the name up."""
+        from synctax.bandwidth.hardware import hardware
+
+        try:
+            return hardware(str(value).strip()).name
+        except SynctaxError as error:
+            self.fail(str(error), param, ctx)
+
+
 class Torus(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
     """Dimensions of a torus: `8x8x4`."""
 
@@ -223,8 +241,6 @@ class Topologies(click.ParamType):  # type: ignore[type-arg]  # generic since cl
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
         """Parse the text into names, each once; `all` stays as it is."""
-        from synctax.bandwidth.topology import TOPOLOGIES
-
         names = [part.strip().lower().replace("-", "_") for part in str(value).split(",")]
         for name in names:
             if name not in (*TOPOLOGIES, ALL):

@@ -221,18 +221,31 @@ class _Directory(click.Path):
 
 def workspace_options(command: Decorated) -> Decorated:
     """Add `workspace: Path` and `no_cache: bool`."""
-    command = click.option(
-        "--no-cache",
-        is_flag=True,
-        help="Read every file anew and leave nothing in the workspace.",
-    )(command)
+    return _workspace(
+        command,
+        "Where later commands find what was measured last.",
+        "Read every file anew and leave nothing in the workspace.",
+    )
+
+
+def tax_options(command: Decorated) -> Decorated:
+    """Add the same to a command that takes the fitted tax from the workspace alone."""
+    return _workspace(
+        command,
+        "Where fit-evt left the tax that was fitted last; nothing is written there.",
+        "Do without the workspace, and so without a fitted tax.",
+    )
+
+
+def _workspace(command: Decorated, where: str, without: str) -> Decorated:
+    command = click.option("--no-cache", is_flag=True, help=without)(command)
     return click.option(
         "--workspace",
         type=_Directory(path_type=Path),
         metavar="DIR",
         default=Path(".synctax"),
         show_default=True,
-        help="Where later commands find what was measured last.",
+        help=where,
     )(command)
 
 

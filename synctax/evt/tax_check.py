@@ -54,7 +54,7 @@ def problems(model: TaxModel) -> Iterator[str]:
         if part.curve is not None:
             yield from _curve(part.curve, f"{name}.curve")
     if model.trusted is not None and model.trusted not in model.methods:
-        yield f"trusted: expected one of the predictors that there are, found {model.trusted}"
+        yield f"trusted: expected one of the predictors in it, found {model.trusted}"
     if len(model.concerns) not in (0, len(model.warnings)):
         yield (
             f"concerns: expected one entry for each of {len(model.warnings)} warnings, "

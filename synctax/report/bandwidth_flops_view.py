@@ -3,16 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from synctax.bandwidth.basis import Row, Setting, basis, below, elasticity_text, fits
+from synctax.bandwidth.verdict import flops_verdict
 from synctax.report import tables
-from synctax.report.bandwidth_text import (
-    Row,
-    Setting,
-    basis,
-    below,
-    below_or_above,
-    elasticity_text,
-    fits,
-)
 from synctax.report.tables import Field, Sentence, records
 from synctax.texts import number, rate_gb_per_s
 
@@ -25,8 +18,8 @@ if TYPE_CHECKING:
 def parts(result: "Result", setting: Setting) -> "list[RenderableType]":
     """Lay out how bandwidth should grow with FLOPS, in every reading."""
     rows = records(result.frame)
-    said = [*verdict(rows), "", *basis(rows, setting)]
-    return [_table(rows), "", *map(Sentence, said), *fits(setting)]
+    said = [*flops_verdict(rows), "", *basis(rows, setting), *fits(setting)]
+    return [_table(rows), "", *map(Sentence, said)]
 
 
 def _table(rows: Sequence[Row]) -> "RenderableType":
@@ -45,40 +38,3 @@ def _table(rows: Sequence[Row]) -> "RenderableType":
             Field("ε today", [elasticity_text(row["elasticity"]) for row in rows], rank=2),
         ]
     )
-
-
-def verdict(rows: Sequence[Row]) -> list[str]:
-    """Say for the largest size and growth of each topology what each reading claims.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Of `schema.BANDWIDTH_FLOPS`.
-
-    Returns
-    -------
-    list of str
-    """
-    said = []
-    for topology in dict.fromkeys(row["topology"] for row in rows):
-        own = [row for row in rows if row["topology"] == topology]
-        largest = max((row["n"], row["flops_growth"]) for row in own)
-        last = [row for row in own if (row["n"], row["flops_growth"]) == largest]
-        asked = next(row for row in last if row["asked"])
-        said.append(
-            f"{topology}, n = {number(asked['n'])}: with {number(asked['flops_growth'])} × "
-            f"the FLOPS bandwidth should grow {number(asked['growth'])} ×, "
-            f"{below_or_above(asked['reduction'])} the "
-            f"{number(asked['hockney_growth'])} × of Hockney's model ({_reading(asked)})"
-        )
-        others = [row for row in last if not row["asked"]]
-        said += [
-            f"{topology}: {_reading(r)}: {below_or_above(r['reduction'])}" for r in others
-        ]
-    return said
-
-
-def _reading(row: Row) -> str:
-    moves = {"stays": "τ stays", "shrinks": "τ shrinks with the computation"}
-    own = {"own": "each model has its own ε", "common": "both have one ε"}
-    return f"{moves[row['tau_with_flops']]}, {own[row['grounding']]}"

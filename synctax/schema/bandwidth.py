@@ -12,7 +12,7 @@ _STEPS = (
     Column("p", "float", "", "messages that are sent one after the other"),
     Column("q", "float", "", "buffers of the payload that a rank's link carries"),
     Column("alpha_us", "float", "us", "latency of a message"),
-    Column("payload_bytes", "float", "bytes", "S: larger of a rank's input and output"),
+    Column("payload_bytes", "int", "bytes", "S: larger of a rank's input and output"),
 )
 
 BANDWIDTH = Table(

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from synctax.bandwidth.basis import fit_text
 from synctax.bandwidth.calibrate import calibrate
 from synctax.bandwidth.nccl_tests import Measured, read_nccl_tests
 from synctax.bandwidth.topology import Domain, Layout, cost
 from synctax.errors import FitError, SynctaxError
-from synctax.report.bandwidth_text import fit_text
 from tests.bandwidth.nccl_output import Bench
 
 SIZES = [2**k for k in range(13, 33)]

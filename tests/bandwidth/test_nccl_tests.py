@@ -258,6 +258,24 @@ def test_a_row_that_is_cut_off_is_unreadable_and_never_wrong(read, cut):
     assert notes == {"nccl_line_unreadable": 1}
 
 
+@pytest.mark.parametrize("digits", [10, 5000])
+def test_numbers_of_more_digits_than_any_is_are_not_taken(read, digits):
+    text = Bench().text(SIZES, line_time_us)
+    many, size = "9" * digits, str(SIZES[-1])
+    odd = f"#  Rank {many} Group 0 Pid 1 on host device 0\n# nranks {many}\n"
+    lines, notes = read(odd + text.replace(f"{size}  ", f"{many * 2}  ", 1))
+    assert {line.n for line in lines} == {8}
+    assert [line.payload_bytes for line in lines] == SIZES[:-1]
+    assert notes == {"nccl_line_unreadable": 1}
+
+
+def test_a_factor_that_is_that_of_other_ranks_is_refused(read):
+    text = Bench(n=8).text(SIZES, line_time_us)
+    ninth = "#  Rank  8 Group  0 Pid   4008 on    node-01 device  0 [0000:1b:00] H200\n"
+    with pytest.raises(BadInputError, match=r"all_reduce over 9 ranks has 1\.778"):
+        read(text.replace("#  Rank  0", f"{ninth}#  Rank  0"))
+
+
 def test_what_has_no_end_is_not_read(tmp_path):
     with pytest.raises(BadInputError, match=r"/dev/zero: .* found a device"):
         read_nccl_tests([Path("/dev/zero")])

@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from synctax.bandwidth.choices import OPS, TOPOLOGIES
 from synctax.bandwidth.formulas import FORMULAS
 from synctax.bandwidth.hardware import all_hardware, hardware
 from synctax.bandwidth.topology import (
-    OPS,
-    TOPOLOGIES,
     Cost,
     Domain,
     Layout,
@@ -212,6 +211,41 @@ def test_formulas_as_written_give_what_is_computed(topology, op):
         for i, n in enumerate((6.0, 72.0)):
             computed = getattr(found, name)[i]
             assert computed == pytest.approx(eval(text, names | {"n": n})), text
+
+
+def written(text: str, **names: float) -> float:
+    text = text.replace("·", "*").replace("2(", "2*(").replace("²", "**2")
+    text = text.replace("6*(∛n", "6*(cbrt(n)").replace("3*(∛n", "3*(cbrt(n)")
+    text = text.replace("∛n", "cbrt(n)")
+    return eval(text, {"cbrt": np.cbrt} | names)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_formulas_of_a_torus_as_written_give_what_is_computed(op):
+    one, dims = FORMULAS["torus3d", op], np.array([6, 4, 3])
+    cube, own = at(Layout("torus3d"), op, 64.0), at(Layout("torus3d", (6, 4, 3)), op, 72.0)
+    for name in ("p", "q"):
+        by_side, _, by_cube = getattr(one, name).partition(", cube: ")
+        text = by_side.replace("sum(d-1)", str((dims - 1).sum()))
+        text = text.replace("sum(floor(d/2))", str((dims // 2).sum()))
+        text = text.replace("max(floor(d²/4)/d)", str((dims**2 // 4 / dims).max()))
+        text = text.replace("sides", "3")
+        assert getattr(own, name)[0] == pytest.approx(written(text, n=72)), text
+        in_cube = written(by_cube or by_side, n=64)
+        assert getattr(cube, name)[0] == pytest.approx(in_cube), by_cube
+
+
+@pytest.mark.parametrize("op", ["all_reduce", "reduce_scatter", "all_gather"])
+def test_formulas_of_two_levels_as_written_give_what_is_computed(op):
+    one = FORMULAS["hierarchical", op]
+    found = at(Layout("hierarchical", domain=Domain(8, 50.0)), op, 72.0)
+    across = at(Layout("ring"), op, 9.0)
+    inside, _, outside = one.p.partition(", across k: ")
+    assert (found.p[0], outside) == (written(inside), f"of {op}")
+    assert found.nic_p[0] == across.p[0]
+    inside, _, outside = one.q.partition(", across: ")
+    assert (found.q[0], outside) == (written(inside, m=8), "that of k / m")
+    assert found.nic_q[0] == across.q[0] / 8
 
 
 # ---------------------------------------------------------------------- hardware

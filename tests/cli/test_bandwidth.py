@@ -102,6 +102,11 @@ def test_json_is_an_envelope_with_the_promised_columns(bandwidth):
     assert told["tax"]["names"] == ["llama3-70b-h200"]
     assert "10⁹ bytes a second, per GPU and direction" in told["units"]
     assert told["parameters"]["payload_bytes"] == 268_435_456
+    assert type(told["rows"][0]["payload_bytes"]) is int
+    assert told["parameters"]["topology"] == ["switched"]
+    assert told["parameters"]["elasticity"] == [-0.5, -0.1]
+    assert told["parameters"]["domain"] is None
+    assert told["parameters"]["hardware"] == "h200"
     assert told["parameters"]["link_gb_per_s"] == [450.0]
     assert told["verdict"][0].startswith("switched, n = 512: B* at ε = −0.5 is 567 GB/s")
 
@@ -143,6 +148,12 @@ def test_sizes_are_those_of_the_torus_or_the_hardware(bandwidth):
     torus = frame(bandwidth("--torus", "8x8x4", "--topology", "torus3d", "--format", "csv"))
     assert torus["n"].tolist() == [256, 256]
     assert torus["p"].tolist() == [34.0, 34.0]
+    levels = ("--topology", "hierarchical,ring", "--nic-gb-per-s", 50)
+    rooms = envelope(bandwidth(*levels, "--hardware", "H200", "--format", "json"))
+    assert rooms["parameters"]["n"] == [8 * 2**k for k in range(10)]
+    assert rooms["parameters"]["domain"] == 8
+    assert rooms["parameters"]["nic_alpha_us"] == 5
+    assert rooms["parameters"]["hardware"] == "h200"
     rack = frame(bandwidth("--hardware", "gb200-nvl72", "--format", "csv"))
     assert rack["n"].unique().tolist() == [72]
     assert rack["link_gb_per_s"].unique().tolist() == [900.0]
@@ -252,19 +263,42 @@ def test_a_tax_of_which_little_is_described_says_so(bandwidth):
     little = Covered(share_of_tax=0.003)
     model = TaxModel(4, gumbel=FITTED.gumbel, b_us=1.0, payload_bytes=100, coverage=little)
     Workspace(Path(".synctax")).keep_tax(model)
-    found = bandwidth("--n", 8)
+    found = bandwidth("--n", 8, "--format", "json")
     assert "describes 0.3 % of the tax that was measured" in found.stderr
+    told = envelope(found)["tax"]
+    assert told["share_of_tax"] == 0.003
+    assert any("0.3 %" in note for note in told["notes"])
+
+
+def test_that_another_job_was_measured_since_is_in_the_json(bandwidth):
+    space = Workspace(Path(".synctax"))
+    space.keep_tax(FITTED, targets=["one"])
+    space.record_measure(["other"], [])
+    asked = ("--n", 8, "--format", "json", "-q")
+    (_, since) = envelope(bandwidth(*asked))["tax"]["notes"]
+    assert since.startswith("other was measured since, and this is not its tax")
+
+
+def test_a_record_that_is_damaged_leaves_the_tax_as_it_is(bandwidth):
+    Workspace(Path(".synctax")).keep_tax(FITTED)
+    Path(".synctax/last_measure.json").write_text("{")
+    result = bandwidth("--n", 8)
+    assert result.exit_code == 0
+    assert "whether another job was measured since is not known" in result.stderr
+    assert "not a record that this version" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("doubts", "said"),
-    [(("the tail is heavy",), "with a doubt, such"), (("the tail", "b"), "with 2 doubts")],
+    [
+        (("the tail is heavy",), "came with a doubt about gumbel: the tail is heavy"),
+        (("the tail", "b"), "came with 2 doubts about gumbel, such as: the tail"),
+    ],
 )
 def test_doubts_of_the_fit_are_not_lost(bandwidth, doubts, said):
     Workspace(Path(".synctax")).keep_tax(replace(FITTED, warnings=doubts))
     told = bandwidth("--n", 8).stderr
     assert said in told
-    assert "such as: the tail" in told
     assert bandwidth("--n", 8, "-q").stderr == ""
 
 
@@ -300,10 +334,44 @@ def test_without_a_gumbel_law_the_next_method_is_taken_and_said(bandwidth, tmp_p
     assert "has no gumbel prediction (no optimum); give --tax-method gev" in said
 
 
-def test_a_doubt_of_the_method_that_is_used_is_told_first(bandwidth, tmp_path):
+def test_only_doubts_of_the_method_that_is_used_are_told(bandwidth, tmp_path):
     doubts = {"warnings": ("odd ranks", "heavy"), "concerns": (("gev",), ("gumbel",))}
     told = bandwidth(*taxed(tmp_path, **doubts), "--n", 8).stderr
-    assert "with 2 doubts, 1 of gumbel, such as: heavy" in told
+    assert "came with a doubt about gumbel: heavy" in told
+    assert "odd ranks" not in told
+
+
+def deviating(tmp_path) -> tuple[object, ...]:
+    curve = Curve((4.0, 256.0), (20.0, 50.0), (18.0, 44.0), (22.0, 58.0))
+    return taxed(
+        tmp_path,
+        deviations=Deviations(curve=curve),
+        trusted="deviations",
+        warnings=("common variation: use deviations",),
+        concerns=(("gumbel", "gev", "lmoments"),),
+    )
+
+
+def test_a_predictor_that_the_fit_trusts_more_is_named_with_what_it_says(
+    bandwidth, tmp_path
+):
+    asked = deviating(tmp_path)
+    told = bandwidth(*asked, "--n", "8,64").stderr
+    assert "fit-evt trusts deviations here (40 µs at n = 64), not gumbel (582 µs)" in told
+    assert "--tax-method deviations computes with it" in told
+    assert "a doubt about gumbel: common variation: use deviations" in told
+    beyond = bandwidth(*asked, "--n", "512").stderr
+    assert "fit-evt trusts deviations here (no prediction at n = 512)" in beyond
+
+
+def test_with_the_predictor_that_is_trusted_nothing_more_is_said(bandwidth, tmp_path):
+    asked = (*deviating(tmp_path), "--tax-method", "deviations", "--n", "8,64")
+    result = bandwidth(*asked, "--format", "json")
+    assert "deviations" not in result.stderr
+    told = envelope(result)["tax"]
+    assert (told["method"], told["trusted"], told["warnings"]) == (
+        "deviations", "deviations", [],
+    )  # fmt: skip
 
 
 def test_keys_that_say_nothing_are_named(bandwidth, tmp_path):
@@ -320,6 +388,13 @@ def test_a_curve_begins_where_it_does_and_has_the_ends_that_it_has(bandwidth, tm
     told = envelope(result)
     assert told["rows"][0]["n"] == 64
     assert "no interval" in told["tax"]["source"]
+
+
+def test_the_built_in_tax_is_not_passed_off_as_that_of_other_hardware(bandwidth):
+    said = "that tax was measured on H200 SXM, HGX of 8, not on GB200 NVL72, a rack"
+    asked = ("--tax", "llama3-70b-h200", "--topology", "switched", "--hardware")
+    assert said in bandwidth(*asked, "gb200-nvl72").stdout
+    assert "was measured on" not in bandwidth(*asked, "h200").stdout
 
 
 def test_links_that_are_not_known_are_said_with_what_tells_them(bandwidth, tmp_path):
@@ -360,7 +435,6 @@ def test_no_tax_is_hockneys_model(bandwidth):
             ("--tax-method", "gev"),
             "h200 has no gev prediction; give --tax-method gumbel",
         ),
-        (("--hardware", "h300"), "no hardware 'h300'; there are a100"),
         (("--flops-growth", "2"), "the tax model lacks a_us"),
         (
             ("--flops-growth", "2", "--compute-us", "1", "--hardware", "nvl1152"),
@@ -410,6 +484,7 @@ def test_what_cannot_be_served_is_refused_in_words(bandwidth, args, said):
         (("--tax", "none", "--tax-method", "gev"), "--tax none has no --tax-method"),
         (("--flops-growth", "2", "--price-per-gb-per-s", "1"), "leave out --flops-growth"),
         (("--topology", "mesh"), "no topology 'mesh'"),
+        (("--hardware", "h300"), "no hardware 'h300'; there are a100"),
         (("--torus", "8x8"), "is no torus like 8x8x4"),
         (("--torus", "1x1x1"), "has 1 ranks"),
         (("--link-gb-per-s", "0"), "0 is not above 0"),
@@ -482,7 +557,7 @@ def test_computation_is_that_of_the_fit(bandwidth):
 def test_a_benchmark_gives_latency_and_link(bandwidth, benchmark):
     asked = ("--nccl-tests", benchmark, "--topology", "switched", "--n", 8)
     told = envelope(bandwidth(*asked, "--format", "json"))
-    (fit,) = told["fits"]
+    (fit,) = told["calibrations"]
     assert fit["lines"] == 20
     assert fit["alpha_us"] == pytest.approx(5.0, rel=1e-3)
     assert fit["gb_per_s"] == pytest.approx(370.0, rel=1e-3)
@@ -493,6 +568,25 @@ def test_a_benchmark_gives_latency_and_link(bandwidth, benchmark):
     assert "switched: nccl-tests (20 lines) give α = 5" in text
     assert "believe the fit of the one it used" not in text
     assert "believe the fit" in bandwidth("--nccl-tests", benchmark, "--n", 8).stdout
+
+
+def test_the_operation_is_that_of_the_benchmark_unless_another_is_asked_for(
+    bandwidth, tmp_path
+):
+    text = Bench("reduce_scatter").text(SIZES, lambda size: 5 + 0.875 * size / 400e3)
+    (tmp_path / "reduce_scatter.txt").write_text(text)
+    asked = ("--nccl-tests", "reduce_scatter.txt", "--n", 8, "--format", "json")
+    told = envelope(bandwidth(*asked, "--topology", "switched"))
+    assert told["parameters"]["op"] == told["rows"][0]["op"] == "reduce_scatter"
+    other = envelope(bandwidth(*asked, "--topology", "switched", "--op", "all_gather"))
+    assert other["rows"][0]["op"] == "all_gather"
+    every = envelope(bandwidth(*asked, "--topology", "all", "--op", "all_reduce"))
+    assert {row["topology"] for row in every["rows"]} == {
+        "ring", "torus3d", "switched", "in_switch",
+    }  # fmt: skip
+    assert "tree has no reduce_scatter" in [one["detail"] for one in every["excluded"]]
+    named = (*asked, "--topology", "tree", "--op", "all_reduce")
+    assert "no reduce_scatter on tree" in refused(bandwidth(*named))
 
 
 def test_what_is_given_wins_over_the_benchmark(bandwidth, benchmark):
@@ -510,7 +604,7 @@ def test_sizes_of_a_benchmark_can_be_chosen(bandwidth, benchmark):
     asked = ("--nccl-tests", benchmark, "--topology", "switched", "--n", 8)
     result = bandwidth(*asked, "--nccl-bytes", "64KiB:1GiB", "--format", "json")
     told = envelope(result)
-    assert told["fits"][0]["lines"] == 15
+    assert told["calibrations"][0]["lines"] == 15
     assert told["excluded"] == [
         {
             "reason": "nccl_size_not_asked",
@@ -529,7 +623,7 @@ def test_residuals_are_a_table(bandwidth, benchmark):
     assert list(told["rows"][0]) == list(BANDWIDTH_RESIDUALS.names)
     assert len(told["rows"]) == 40
     assert max(abs(row["residual"]) for row in told["rows"]) < 1e-2
-    assert len(told["fits"]) == 2
+    assert len(told["calibrations"]) == 2
 
 
 def test_two_levels_take_the_link_of_a_benchmark_within_a_domain(bandwidth, benchmark):

@@ -441,7 +441,7 @@ def curve(**changed):
             "interval at n = 4 does not hold the 3.15",
         ),
         ({"warnings": ["odd"], "concerns": [["gev"], []]}, "concerns: expected one entry"),
-        ({"trusted": "gev"}, "trusted: expected one of the predictors .*, found gev"),
+        ({"trusted": "gev"}, "trusted: expected one of the predictors in it, found gev"),
     ],
 )
 def test_what_cannot_be_is_refused_by_file_and_key(changed, words):

@@ -1,4 +1,4 @@
-"""Words that all views of bandwidth share: what was assumed, how far it reaches."""
+"""What a result of bandwidth was computed for, in words: assumptions, links, reach."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.report.tables import Sentence
 from synctax.texts import number, percent, size_bytes
 
 if TYPE_CHECKING:
     from synctax.bandwidth.calibrate import Calibration
     from synctax.bandwidth.crossing import Crossing
-
-FAR = 8.0
-"""From so many times the ranks of the fit on, a prediction is far from its data."""
 
 LATENCY_SEEN = 0.5
 """A smaller share of the shortest time than this is too little to see a latency by."""
@@ -44,6 +40,10 @@ class Setting:
         Dimensions, if they were given.
     n_fit : int or None
         Ranks that the tax was fitted on; None without a tax.
+    far : float
+        From so many times these ranks on, a prediction is far from its data.
+    elsewhere : str
+        On which other hardware than is asked about the tax was measured; "" on none.
     levels : str
         How domains are joined, where links are hierarchical.
     domain : int or None
@@ -57,6 +57,8 @@ class Setting:
     fits: "tuple[Calibration, ...]" = ()
     torus: tuple[int, ...] = ()
     n_fit: int | None = None
+    far: float = 8.0
+    elsewhere: str = ""
     levels: str = ""
     domain: int | None = None
 
@@ -116,6 +118,8 @@ def basis(rows: Sequence[Row], setting: Setting) -> Iterator[str]:
         f"α = {' or '.join(alphas)} µs, {PER_DIRECTION}"
     )
     yield f"tax: {setting.tax}"
+    if setting.elsewhere:
+        yield setting.elsewhere
     yield (
         f"today's link: {setting.link}"
         if setting.link
@@ -144,7 +148,7 @@ def basis(rows: Sequence[Row], setting: Setting) -> Iterator[str]:
             "--torus 8x8x4 gives dimensions"
         )
     largest = max(row["n"] for row in rows)
-    if setting.n_fit is not None and largest > FAR * setting.n_fit:
+    if setting.n_fit is not None and largest > setting.far * setting.n_fit:
         yield (
             f"n = {number(largest)} is {number(largest / setting.n_fit)} times the "
             f"{setting.n_fit} ranks of the fit: far beyond what it has seen"
@@ -155,7 +159,7 @@ def _is_cube(n: int) -> bool:
     return int(round(float(n) ** (1 / 3)) ** 3) == n
 
 
-def fits(setting: Setting) -> Iterator[Sentence]:
+def fits(setting: Setting) -> Iterator[str]:
     """Say of every fitted link what was found, and how well.
 
     Parameters
@@ -164,12 +168,12 @@ def fits(setting: Setting) -> Iterator[Sentence]:
 
     Yields
     ------
-    Sentence
+    str
     """
     for fit in setting.fits:
-        yield Sentence(fit_text(fit))
+        yield fit_text(fit)
     if len(setting.fits) > 1:
-        yield Sentence("a benchmark ran one algorithm: believe the fit of the one it used")
+        yield "a benchmark ran one algorithm: believe the fit of the one it used"
 
 
 def fit_text(fit: "Calibration") -> str:
