@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from synctax.attribution.changes import Change, Replace, parse_change
     from synctax.attribution.options import Options as AttributeOptions
     from synctax.attribution.whatif import WhatIf, whatif
+    from synctax.bandwidth.sweep import Link, Wait
+    from synctax.bandwidth.sweep import sweep as best_bandwidth
+    from synctax.bandwidth.topology import Domain, Layout
     from synctax.collectives.load import Job, load
     from synctax.collectives.match import match
     from synctax.collectives.matches import Identity, Matches, Status
@@ -46,6 +49,7 @@ _HOME = {
     "BadInputError": "synctax.errors",
     "Block": "synctax.evt.model",
     "BlockTimes": "synctax.evt.model",
+    "Domain": "synctax.bandwidth.topology",
     "Change": "synctax.attribution.changes",
     "EvtFit": "synctax.evt.results",
     "FitError": "synctax.errors",
@@ -54,6 +58,8 @@ _HOME = {
     "Graph": "synctax.graph.model",
     "Identity": "synctax.collectives.matches",
     "Job": "synctax.collectives.load",
+    "Layout": "synctax.bandwidth.topology",
+    "Link": "synctax.bandwidth.sweep",
     "Matches": "synctax.collectives.matches",
     "Op": "synctax.collectives.model",
     "RankCollectives": "synctax.collectives.model",
@@ -64,8 +70,10 @@ _HOME = {
     "SynthJob": "synctax.synth",
     "Tax": "synctax.collectives.tax",
     "TaxModel": "synctax.evt.tax",
+    "Wait": "synctax.bandwidth.sweep",
     "WhatIf": "synctax.attribution.whatif",
     "attribute": "synctax.attribution.attribute",
+    "best_bandwidth": "synctax.bandwidth.sweep",
     "block_times": "synctax.attribution.blocks",
     "build_graph": "synctax.graph.build",
     "critical_paths": "synctax.graph.critical_path",
@@ -83,7 +91,11 @@ _HOME = {
     "whatif": "synctax.attribution.whatif",
 }
 
-_OTHER_NAME = {"AttributeOptions": "Options", "FitOptions": "Options"}
+_OTHER_NAME = {
+    "AttributeOptions": "Options",
+    "FitOptions": "Options",
+    "best_bandwidth": "sweep",
+}
 """What a public name is called in its module, where that differs."""
 
 __all__ = [
@@ -93,6 +105,7 @@ __all__ = [
     "Block",
     "BlockTimes",
     "Change",
+    "Domain",
     "EvtFit",
     "FitError",
     "FitOptions",
@@ -100,6 +113,8 @@ __all__ = [
     "Graph",
     "Identity",
     "Job",
+    "Layout",
+    "Link",
     "Matches",
     "Op",
     "RankCollectives",
@@ -110,9 +125,11 @@ __all__ = [
     "SynthJob",
     "Tax",
     "TaxModel",
+    "Wait",
     "WhatIf",
     "__version__",
     "attribute",
+    "best_bandwidth",
     "block_times",
     "build_graph",
     "critical_paths",

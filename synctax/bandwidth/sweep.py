@@ -112,6 +112,21 @@ def sweep(
     ------
     SynctaxError
         As `cost` and `optimum_gb_per_s`.
+
+    Examples
+    --------
+    What a switch of 512 should give Llama-3 70B, with the wait and without:
+
+    >>> import synctax
+    >>> n = np.array([8.0, 512.0])
+    >>> tau = synctax.read_tax("llama3-70b-h200").tau_us(n)
+    >>> wait = synctax.Wait(n, tau.tau_us, tau.lo_us, tau.hi_us)
+    >>> link = synctax.Link(synctax.Layout("switched"), "all_reduce", 2**28, 5.0)
+    >>> rows = synctax.best_bandwidth([link], [-0.5], wait)
+    >>> rows[["n", "gb_per_s", "hockney_gb_per_s", "reduction"]].round(3)
+         n  gb_per_s  hockney_gb_per_s  reduction
+    0    8  1169.116         46976.205      0.975
+    1  512   566.708         53582.234      0.989
     """
     parts = [
         _rows(link, elasticity, wait, price_per_gb_per_s)

@@ -36,7 +36,7 @@ from synctax.cli.bandwidth_types import (
     Torus,
 )
 from synctax.cli.options import GroupSizes, output_options, tax_options
-from synctax.evt.tax import METHODS, Method
+from synctax.evt.methods import METHODS, Method
 from synctax.report.output import Output
 
 _EVERY_SIZE = (0.0, float("inf"))

@@ -6,12 +6,11 @@ refused by the name of the field.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from synctax.arrays import F64
-
-Method = Literal["gumbel", "gev", "lmoments", "deviations"]
-METHODS: tuple[Method, ...] = get_args(Method)
+from synctax.evt.methods import METHODS as METHODS
+from synctax.evt.methods import Method as Method
 
 DEFAULT_LEVEL = 0.95
 """Level of intervals where nothing else is said."""

@@ -39,6 +39,8 @@ def tax_model(fit: "EvtFit") -> TaxModel:
     from synctax.evt.verdict import trusted
 
     standard = fit.inputs.standard
+    # how far a prediction reaches depends on what is asked of the model later
+    doubts = [one for one in fit.checked if one.fired and one.name != "reach"]
     return TaxModel(
         n_fit=fit.m,
         group=fit.inputs.group or None,
@@ -56,8 +58,8 @@ def tax_model(fit: "EvtFit") -> TaxModel:
         coverage=covered(fit.inputs.coverage),
         source=fit.inputs.source,
         reasons=_reasons(fit),
-        warnings=tuple(one.message for one in fit.checked if one.fired),
-        concerns=tuple(one.methods for one in fit.checked if one.fired),
+        warnings=tuple(one.message for one in doubts),
+        concerns=tuple(one.methods for one in doubts),
         trusted=trusted(fit),
         blocks_detail=records(fit.per_block()),
         segments=records(fit.per_segment()),

@@ -12,7 +12,9 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from synctax.errors import BadInputError, SynctaxError
+from synctax.evt.fit import fit_evt_maxima
 from synctax.evt.growth import growth_of_mean
+from synctax.evt.options import Options
 from synctax.evt.tau import doubling_us
 from synctax.evt.tax import (
     METHODS,
@@ -544,3 +546,13 @@ def test_doubts_are_those_of_the_method_where_that_is_known():
     assert replace(model, concerns=()).doubts("gumbel") == ("a", "b")
     text = to_json(replace(model, gumbel=Gumbel(1.0, 1.0)))
     assert from_json(text, name="x").concerns == model.concerns
+
+
+def test_a_model_keeps_whom_a_fit_trusts_and_no_doubt_of_how_far_it_was_asked():
+    z = np.random.default_rng(1).gumbel(0.9, 0.6, 200)
+    fit = fit_evt_maxima(z, n_fit=4, a_us=1e4, r=0.02, options=Options(resamples=20))
+    assert "reach" in [one.name for one in fit.checked if one.fired]
+    model = fit.tax_model()
+    assert model.trusted == "gumbel"
+    assert not any("the law decides" in text for text in model.warnings)
+    assert len(model.concerns) == len(model.warnings)
