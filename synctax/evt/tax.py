@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from synctax.arrays import F64
-from synctax.evt.methods import METHODS as METHODS
-from synctax.evt.methods import Method as Method
+from synctax.evt.methods import METHODS as METHODS  # noqa: PLC0414 - passed on
+from synctax.evt.methods import Method as Method  # noqa: PLC0414 - passed on
 
 DEFAULT_LEVEL = 0.95
 """Level of intervals where nothing else is said."""
@@ -25,8 +25,8 @@ Cov: TypeAlias = tuple[tuple[float, ...], ...]
 class Curve:
     """τ over a grid of n, with its interval.
 
-    Between its points τ is linear in ln n, and so is the logarithm of the factor by which
-    an end of the interval misses it.
+    Between its points τ is a monotone cubic in ln n; the logarithm of the factor by which
+    an end of the interval misses it is linear.
 
     Parameters
     ----------

@@ -261,6 +261,31 @@ def test_between_its_points_an_interval_stays_the_same_factor_off(width, n):
     assert_allclose(bounded.hi_us, bounded.tau_us / (1 - width))
 
 
+@pytest.mark.parametrize(
+    "of_a_rank", [stats.norm(), stats.genpareto(0.2), stats.uniform(-1, 2)]
+)
+def test_a_curve_that_doubles_tells_what_lies_between(of_a_rank):
+    def longest(n):
+        return integrate.quad(lambda p: of_a_rank.ppf(p) * n * p ** (n - 1), 0, 1)[0]
+
+    at = tuple(4 * 2.0 ** np.arange(6))
+    none = (None,) * len(at)
+    model = TaxModel(
+        4, deviations=Deviations(curve=Curve(at, tuple(map(longest, at)), none, none))
+    )
+    between = [5.0, 6.0, 11.0, 90.0]
+    found = model.tau_us(between, "deviations").tau_us
+    assert_allclose(found, [longest(n) for n in between], rtol=1.5e-3)
+
+
+def test_a_gap_of_a_curve_tells_nothing_of_what_lies_within():
+    curve = Curve((4, 8, 16, 32, 64), (1, None, 3, 4, 5), *((None,) * 5,) * 2)
+    model = TaxModel(4, deviations=Deviations(curve=curve))
+    assert model.tau_us([16, 64], "deviations").tau_us.tolist() == [3, 5]
+    with pytest.raises(SynctaxError, match="tells no tax at n = 6"):
+        model.tau_us(6, "deviations")
+
+
 def test_an_end_that_has_no_logarithm_is_read_straight():
     curve = Curve((4, 16), (10, 20), (-4, 0), (11, 22))
     tau = TaxModel(4, deviations=Deviations(curve=curve)).tau_us(8, "deviations")
