@@ -1,4 +1,8 @@
-"""The numbers that the paper prints in its section 6.2."""
+"""The numbers that the paper prints in its section 6.2.
+
+Two of them, the reductions of the ring and of the torus, are what the built-in tax was made
+from; the others follow from it.
+"""
 
 import numpy as np
 import pytest
@@ -32,12 +36,20 @@ def best(topology: str, *n: int, elasticity: float = -0.5, column: str = "gb_per
     return found if len(n) > 1 else found[0]
 
 
-@pytest.mark.parametrize(
-    ("topology", "n", "printed"),
-    [("ring", 128, 37.26), ("switched", 128, 98.69), ("torus3d", 512, 81.67)],
-)
 @pytest.mark.parametrize("elasticity", [-0.5, -0.1])
-def test_the_printed_reductions(topology, n, printed, elasticity):
+@pytest.mark.parametrize(
+    ("topology", "n", "printed"), [("ring", 128, 37.26), ("torus3d", 512, 81.67)]
+)
+def test_the_built_in_tax_gives_the_reductions_that_it_was_made_from(
+    topology, n, printed, elasticity
+):
+    found = best(topology, n, elasticity=elasticity, column="reduction")
+    assert 100 * found == pytest.approx(printed, abs=0.005)
+
+
+@pytest.mark.parametrize("elasticity", [-0.5, -0.1])
+@pytest.mark.parametrize(("topology", "n", "printed"), [("switched", 128, 98.69)])
+def test_the_third_printed_reduction_follows(topology, n, printed, elasticity):
     found = best(topology, n, elasticity=elasticity, column="reduction")
     assert 100 * found == pytest.approx(printed, abs=0.005)
 
@@ -73,7 +85,7 @@ def grown(n: int, compute_us: float, reading: Reading) -> float:
 
 
 @pytest.mark.parametrize(("n", "compute_us"), [(4096, 10_400), (256, 7_300)])
-def test_11_7_percent_follows_where_the_tax_stays(n, compute_us):
+def test_11_7_percent_is_met_by_a_computation_chosen_for_it(n, compute_us):
     found = grown(n, compute_us, Reading("stays", "own"))
     assert 100 * found == pytest.approx(11.7, abs=0.1)
 
