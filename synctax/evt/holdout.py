@@ -8,11 +8,12 @@ import numpy as np
 
 from synctax.arrays import F64, I64, Bool
 from synctax.errors import FitError
-from synctax.evt.bootstrap import interval, predicted_us, refit
+from synctax.evt.bootstrap import predicted_us, refit
 from synctax.evt.cut import cut, select
+from synctax.evt.intervals import interval
 from synctax.evt.model import BlockTimes
 from synctax.evt.predict import fit_standard
-from synctax.evt.resample import draw, memory, resampler, units_of
+from synctax.evt.resample import as_of_all, draw, drawn_share, memory, resampler, units_of
 from synctax.evt.standard import Standard, standardise
 from synctax.evt.streams import stream
 from synctax.evt.tax import DEFAULT_LEVEL, METHODS, Method
@@ -155,7 +156,7 @@ def hold_out(
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What is fitted, what is measured, and how both are drawn anew.
+    """What is fitted, what is measured, and how a share of both is drawn anew.
 
     `wait_us` is of each row that is measured, and `block` its block, of those fitted.
     """
@@ -166,6 +167,7 @@ class _Trial:
     wait_us: F64
     block: I64
     blocks: float
+    share: float
     draw: Callable[[np.random.Generator], tuple[I64, I64]]
 
     def mean_wait_us(self, rows: I64) -> float:
@@ -187,13 +189,14 @@ def _over_ranks(standard: Standard, size: int, seed: int) -> _Trial | Note:
     if fit_on.notes:
         return Note("hold_out_ranks", 1, fit_on.notes[0].detail)
     u, past = units_of(whole), memory(standard)
+    share = drawn_share(len(fit_on.times), size)
 
     def together(random: np.random.Generator) -> tuple[I64, I64]:
-        drawn = draw(u, past.block_length, random)
+        drawn = draw(u, past.block_length, random, share)
         return drawn, u.rows_of(drawn)
 
     return _Trial(
-        "ranks", fit_on, whole.m, whole.wait_us, whole.block, past.blocks, together
+        "ranks", fit_on, whole.m, whole.wait_us, whole.block, past.blocks, share, together
     )
 
 
@@ -214,11 +217,16 @@ def _over_time(standard: Standard) -> _Trial | Note:
     fit_units, test_units = units_of(fit_on.times), units_of(test)
     past = memory(standard)
 
-    def apart(random: np.random.Generator) -> tuple[I64, I64]:
-        drawn = draw(fit_units, past.block_length, random)
-        return drawn, test_units.rows_of(draw(test_units, past.block_length, random))
+    share = drawn_share(len(fit_on.times), times.m)
 
-    return _Trial("time", fit_on, times.m, test.wait_us, block, past.blocks / 2, apart)
+    def apart(random: np.random.Generator) -> tuple[I64, I64]:
+        drawn = draw(fit_units, past.block_length, random, share)
+        tested = draw(test_units, past.block_length, random, share)
+        return drawn, test_units.rows_of(tested)
+
+    return _Trial(
+        "time", fit_on, times.m, test.wait_us, block, past.blocks / 2, share, apart
+    )
 
 
 def _first_half(times: BlockTimes) -> Bool:
@@ -257,7 +265,7 @@ def _judge(
             predicted = fitted.tau_us(method, n)
             lo, hi = interval(
                 predicted / measured_us,
-                ratios[number],
+                as_of_all(ratios[number], trial.share),
                 level=level,
                 blocks=trial.blocks,
             )

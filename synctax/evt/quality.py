@@ -17,6 +17,7 @@ from synctax.evt.gumbel import GumbelFit, fit_gumbel
 from synctax.evt.options import Options
 from synctax.evt.predict import Predictors
 from synctax.evt.profile import profile_mean, profile_shape
+from synctax.evt.resample import MOST_ROWS
 from synctax.evt.results import Quality
 from synctax.evt.sample import MIN_DISTINCT_VALUES
 from synctax.evt.streams import stream
@@ -78,13 +79,18 @@ def _goodness(
     told |= _row("gumbel", gumbel_goodness(smooth, gumbel))
     if fitted.gev is None:
         return told, ()
+    notes: tuple[Note, ...] = ()
+    if smooth.size > MOST_ROWS:
+        detail = f"maxima, of which the tests of the GEV take {MOST_ROWS:,}"
+        notes = (Note("gev_tests_of_some", smooth.size, detail),)
+        smooth = random.permutation(smooth)[:MOST_ROWS]
     count = min(BOOTSTRAPS, max(asked.resamples // 2, LEAST_BOOTSTRAPS))
     try:
         gev = fit_gev(smooth, start=fitted.gev)
         found = gev_goodness(smooth, gev, bootstraps=count, seed=asked.seed)
     except FitError as error:  # of the noise that was put on, or of all drawn samples
         return told, (Note("no_goodness_of_gev", 1, str(error)),)
-    return told | _row("gev", found), ()
+    return told | _row("gev", found), notes
 
 
 def _row(name: str, found: Goodness) -> dict[str, float | None]:

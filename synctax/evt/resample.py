@@ -10,6 +10,13 @@ from synctax.evt.cut import units
 from synctax.evt.deviations import deviations_us
 from synctax.evt.model import BlockTimes
 from synctax.evt.standard import Standard
+from synctax.notes import Note
+
+MOST_ROWS = 25_000
+"""Rows of one resample: of more, a part is drawn that varies by more, as is allowed for."""
+
+MOST_VALUES = 400_000
+"""Block times of one resample."""
 
 LONGEST_SHARE = 0.1
 """A block of the resample spans at most this share of its series."""
@@ -126,18 +133,74 @@ def memory(standard: Standard) -> Memory:
         bound=float(bound),
         block_length=length,
         effective=len(u) / (1 + 2 * correlated),
-        blocks=float(_pieces(u, length)[0].sum()),
+        blocks=float(_pieces(u, u.size, length)[0].sum()),
     )
 
 
-def _pieces(u: Units, block_length: int) -> tuple[I64, I64]:
-    """Count the blocks that each series is drawn in, and tell how long they are."""
+def _pieces(u: Units, size: I64, block_length: int) -> tuple[I64, I64]:
+    """Count the blocks that `size` of each series are drawn in, and their lengths."""
     length = np.clip((LONGEST_SHARE * u.size).astype(np.int64), 1, block_length)
-    return -(-u.size // length), length
+    return -(-size // length), length
 
 
-def draw(u: Units, block_length: int, random: np.random.Generator) -> I64:
-    """Draw as many instances as each series has: circular blocks of its own.
+def drawn_share(rows: int, m: int) -> float:
+    """Tell what share of the instances a resample draws: all, unless there are very many.
+
+    Parameters
+    ----------
+    rows, m : int
+        Rows of block times, and the ranks of each.
+    """
+    return min(1.0, MOST_ROWS / rows, MOST_VALUES / (rows * m))
+
+
+def as_of_all(resampled: F64, share: float) -> F64:
+    """Bring estimates of resamples of a share of the instances to the spread of all.
+
+    Parameters
+    ----------
+    resampled : (r, k) float64
+        Positive estimates of r resamples; NaN where one failed.
+    share : float
+        What each drew of the instances: logarithms vary as 1/√share.
+
+    Returns
+    -------
+    (r, k) float64
+        The same about the same mean of the logarithm, NaN where it is not known.
+
+    References
+    ----------
+    Bickel, Götze and van Zwet, Resampling fewer than n observations, 1997.
+    """
+    if share == 1:
+        return resampled
+    known = np.isfinite(resampled) & (resampled > 0)
+    logs = np.log(np.where(known, resampled, 1.0))
+    mean = logs.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    scaled = np.exp(mean + math.sqrt(share) * (logs - mean))
+    return np.asarray(np.where(known, scaled, np.nan))
+
+
+def notes_of(u: Units, share: float) -> tuple[Note, ...]:
+    """Tell where resamples draw but a share of the instances.
+
+    Parameters
+    ----------
+    u : Units
+    share : float
+    """
+    if share == 1:
+        return ()
+    some = math.ceil(share * len(u))
+    detail = f"instances, of which a resample draws {some:,}; intervals are scaled to all"
+    return (Note("resample_of_some", len(u), detail),)
+
+
+def draw(
+    u: Units, block_length: int, random: np.random.Generator, share: float = 1.0
+) -> I64:
+    """Draw as many instances as each series has, or a share: circular blocks of its own.
 
     Parameters
     ----------
@@ -145,24 +208,28 @@ def draw(u: Units, block_length: int, random: np.random.Generator) -> I64:
     block_length : int
         Instances drawn together; in a short series at most a tenth of it.
     random : numpy.random.Generator
+    share : float, optional
+        Part of each series that is drawn, at least one of its instances.
 
     Returns
     -------
     (u,) int64
-        Instances, series after series.
+        Instances, series after series; fewer for a share.
 
     References
     ----------
     Politis and Romano, A circular block-resampling procedure for stationary data, 1992.
     """
-    pieces, length = _pieces(u, block_length)
+    count = np.ceil(u.size * share).astype(np.int64)
+    pieces, length = _pieces(u, count, block_length)
     first = np.cumsum(pieces) - pieces
     series = np.repeat(np.arange(u.size.size), pieces)
     start = (random.random(series.size) * u.size[series]).astype(np.int64)
-    within = np.arange(len(u)) - u.begin[u.series]
-    piece, offset = np.divmod(within, length[u.series])
-    at = (start[first[u.series] + piece] + offset) % u.size[u.series]
-    return np.asarray(u.begin[u.series] + at)
+    of = np.repeat(np.arange(u.size.size), count)
+    within = np.arange(of.size) - (np.cumsum(count) - count)[of]
+    piece, offset = np.divmod(within, length[of])
+    at = (start[first[of] + piece] + offset) % u.size[of]
+    return np.asarray(u.begin[of] + at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,18 @@ import numpy as np
 
 from synctax.arrays import F64, I64, Bool
 from synctax.errors import FitError
-from synctax.evt.bootstrap import MIN_DISTINCT_VALUES, interval
+from synctax.evt.bootstrap import MIN_DISTINCT_VALUES
 from synctax.evt.gumbel import fit_gumbel
+from synctax.evt.intervals import interval
 from synctax.evt.measured import mean_known
 from synctax.evt.model import Block, BlockTimes
 from synctax.evt.options import DEFAULT_RESAMPLES
-from synctax.evt.resample import Resampler, draw, memory, resampler
+from synctax.evt.resample import Resampler, draw, drawn_share, memory, resampler
 from synctax.evt.standard import Standard
 from synctax.evt.streams import stream
+
+LEAST_RESAMPLES = 50
+"""Enough for the spread of a ratio: it is then known to a tenth."""
 
 OVERALL = "all"
 """Name of the segment of everything."""
@@ -126,6 +130,7 @@ def segments(
     level : float
         Of the intervals.
     resamples : int
+        Fewer are drawn of very many instances.
     seed : int
 
     Returns
@@ -150,7 +155,9 @@ def segments(
     past = memory(standard)
     random = stream(seed, "segments")
     drawn = []
-    for _ in range(resamples):
+    share = drawn_share(len(standard.times), prepared.m)
+    # each draws all, for segments of few instances; fewer of them where instances are many
+    for _ in range(max(round(resamples * share), min(resamples, LEAST_RESAMPLES))):
         try:
             which = draw(prepared.units, past.block_length, random)
             drawn.append(_compare(prepared, seen, members, which))

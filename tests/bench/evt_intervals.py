@@ -21,7 +21,8 @@ import numpy as np
 from scipy.special import gamma, ndtr, ndtri
 
 from synctax.arrays import F64
-from synctax.evt.bootstrap import Bootstrap, bootstrap, interval
+from synctax.evt.bootstrap import Bootstrap, bootstrap
+from synctax.evt.intervals import interval
 from synctax.evt.standard import standardise
 from synctax.evt.tax import Method
 from tests.bench.evt_bias import block_times

@@ -10,17 +10,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from synctax.evt.bootstrap import (
-    LogErrors,
     bootstrap,
     grid,
-    interval,
     predict_again,
     predicted_us,
     refit,
 )
 from synctax.evt.cut import cut, join, select
+from synctax.evt.intervals import LogErrors, interval
 from synctax.evt.predict import fit_standard
-from synctax.evt.resample import draw, memory, resampler, units_of
+from synctax.evt.resample import as_of_all, draw, memory, resampler, units_of
 from synctax.evt.standard import standardise
 from synctax.evt.tax import METHODS
 from tests.evt.made import block_times, fit_all, normal_times
@@ -109,6 +108,41 @@ def test_the_spread_of_different_blocks_varies_no_more_in_resamples_than_in_data
         widths.append(np.std([np.log(one.b_us) for one in drawn]))
     # with a mix of blocks that varied they came out twice as wide
     assert np.mean(widths) == pytest.approx(np.log(spreads).std(), rel=0.35)
+
+
+@given(st.floats(0.01, 1), st.integers(1, 9))
+def test_a_share_is_drawn_of_each_series(share, length):
+    u = units_of(several())
+    drawn = draw(u, length, np.random.default_rng(1), share)
+    found = np.bincount(u.series[drawn])
+    assert_array_equal(found, np.ceil(u.size * share))
+
+
+def test_of_very_many_instances_some_are_drawn_and_intervals_are_as_wide(monkeypatch):
+    standard = standardise(normal_times(1_500, 4))
+    whole = bootstrap(standard, N, resamples=120)
+    assert whole.notes == ()
+    drawn = []
+    monkeypatch.setattr("synctax.evt.resample.MOST_ROWS", 300)
+    monkeypatch.setattr(
+        "synctax.evt.bootstrap.refit",
+        lambda prepared, which, near: (
+            drawn.append(which.size) or refit(prepared, which, near)
+        ),
+    )
+    some = bootstrap(standard, N, resamples=120)
+    assert set(drawn) == {300}
+    (note,) = some.notes
+    assert (note.reason, note.count) == ("resample_of_some", 1_500)
+    assert "of which a resample draws 300; intervals are scaled" in note.detail
+    for method in ("gumbel", "lmoments", "deviations"):
+        widths = [np.log(np.divide(*x.interval_us(method)[::-1])) for x in (whole, some)]
+        assert_allclose(widths[1], widths[0], rtol=0.35)
+
+
+def test_estimates_of_a_share_are_drawn_together_about_their_mean():
+    found = as_of_all(np.exp([[0.0, np.nan], [2.0, 1.0], [4.0, -np.inf]]), 0.25)
+    assert_allclose(np.log(found), [[1, np.nan], [2, 1], [3, np.nan]])
 
 
 def test_the_same_seed_gives_the_same_resamples():

@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
 
 from synctax.errors import FitError, SynctaxError
-from synctax.evt.bootstrap import interval
 from synctax.evt.envelope import envelope
 from synctax.evt.fit import fit_evt, fit_evt_maxima
 from synctax.evt.inputs import Given, pooled
+from synctax.evt.intervals import interval
 from synctax.evt.model import Coverage
 from synctax.evt.options import Options
 from synctax.evt.read_csv import read_block_times
@@ -156,6 +156,27 @@ def test_no_lower_end_falls_with_more_ranks():
     for name in ("tau_lo_us", "tau_gev_lo_us"):
         ends = [row[name] for row in found.quality.profile if row[name] is not None]
         assert (np.diff(ends) >= 0).all()
+
+
+def test_of_very_many_instances_all_stages_take_some(monkeypatch):
+    times = gumbel_ranks(400, 8)
+    options = Options(resamples=80, n=(4, 8), fit_ranks=4)
+    whole = fit_evt(times, options=options)
+    monkeypatch.setattr("synctax.evt.resample.MOST_ROWS", 200)
+    monkeypatch.setattr("synctax.evt.quality.MOST_ROWS", 200)
+    some = fit_evt(times, options=options)
+    details = {note.reason: (note.count, note.detail) for note in some.notes}
+    assert details.keys() == {"resample_of_some", "gev_tests_of_some"}
+    assert details["gev_tests_of_some"][0] == 800
+    assert "the tests of the GEV take 200" in details["gev_tests_of_some"][1]
+    for one, other in zip(whole.held_out, some.held_out, strict=True):
+        assert one.error == other.error
+        width, again = (x.error_hi - x.error_lo for x in (one, other))
+        assert again == pytest.approx(width, rel=0.6)
+    for one, other in zip(whole.segments, some.segments, strict=True):
+        assert one.ratio == other.ratio
+        width, again = (x.ratio_hi - x.ratio_lo for x in (one, other))
+        assert again == pytest.approx(width, rel=0.4)
 
 
 def test_scenarios_of_slow_ranks_stay_where_deviations_were_seen():
