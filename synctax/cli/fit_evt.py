@@ -1,11 +1,14 @@
 """`synctax fit-evt`: how the wait grows with the ranks."""
 
+import math
 from pathlib import Path
+from typing import Any
 
 import click
 
 from synctax.attribution.options import Options as AttributeOptions
 from synctax.cli import fit_evt_stages as stages
+from synctax.cli.fit_evt_targets import check_targets
 from synctax.cli.options import (
     Finite,
     GroupSizes,
@@ -29,6 +32,18 @@ LEAST_RESAMPLES = 50
 """Fewer tell nothing of an interval."""
 
 _File = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class _Level(click.FloatRange):
+    """A number within bounds, which `nan` is not."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is no finite number", param, ctx)
+        return number
 
 
 @click.command("fit-evt")
@@ -76,7 +91,7 @@ _File = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
     "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=_Level(0, 1, min_open=True, max_open=True),
     default=DEFAULT.level,
     show_default=True,
     help="Level of intervals.",
@@ -119,7 +134,9 @@ _File = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--checks", is_flag=True, help="What the fit assumes, and whether it holds.")
 @click.option(
     "--points",
+    "kinds",
     type=click.Choice(list(FIT_EVT_POINTS)),
+    multiple=True,
     help="What a diagnostic plot would show.",
 )
 @click.option(
@@ -161,7 +178,7 @@ def fit_evt(
     segments: bool,
     holdout: bool,
     checks: bool,
-    points: str | None,
+    kinds: tuple[str, ...],
     per_instance: bool,
     tax_file: Path | None,
     manifest: Path | None,
@@ -188,18 +205,19 @@ def fit_evt(
             ("--segments", segments),
             ("--holdout", holdout),
             ("--checks", checks),
-            ("--points", points is not None),
+            *((f"--points {kind}", True) for kind in kinds),
             ("--per-instance", per_instance),
         )
         if wanted
     ]
     if len(chosen) > 1:
         raise click.UsageError(f"{' and '.join(chosen)} exclude each other")
-    table = chosen[0] if chosen else ""
+    table = "--points" if kinds else "".join(chosen)
     given = Sources(traces, manifest, ranks, steps, end_tolerance_us)
     data = stages.Selection(given, also, block_times, group, op, tolerance_us)
     stages.check_selection(data, maxima, fit_ranks)
     normalised = stages.check_maxima(maxima, (fit_n, a_us, r), data, table)
+    check_targets(data, maxima, out.path, tax_file)
     from synctax.cli.reading import worth_saying
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
@@ -214,7 +232,7 @@ def fit_evt(
         )
     kept = stages.keep(fitted, space, tax_file)
     asked = stages.parameters(data, normalised, options, fitted)
-    result, render = stages.shown_as(fitted.fit, asked, table, points, out)
+    result, render = stages.shown_as(fitted.fit, asked, table, "".join(kinds) or None, out)
     said = map(stages.told, worth_saying(result.excluded, out.verbosity))
     notes([*kept, *said], out)
     emit(result, out, render=render)

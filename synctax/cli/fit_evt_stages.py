@@ -82,7 +82,8 @@ def check_maxima(
     if path is None:
         stray = [name for name, value in named.items() if value is not None]
         if stray:
-            raise click.UsageError(f"{' and '.join(stray)} are for --maxima only")
+            are = "is" if len(stray) == 1 else "are"
+            raise click.UsageError(f"{' and '.join(stray)} {are} for --maxima only")
         return None
     if (
         chosen.sources.traces

@@ -22,6 +22,10 @@ MAX_NUMBER = 2**31 - 1
 """No rank or step has a higher number."""
 
 
+_DIGITS_SHOWN = 20
+"""Of a number that is too long."""
+
+
 LEAST_GROUP = 2
 """Ranks of the smallest group whose ranks wait for each other."""
 
@@ -160,7 +164,8 @@ def _check_number(
     for text in texts:
         # by length first: Python does not parse thousands of digits
         if len(text) > len(str(MAX_NUMBER)) or int(text or 0) > MAX_NUMBER:
-            kind.fail(f"{text[:20]} is above {MAX_NUMBER:,}", param, ctx)
+            shown = text if len(text) <= _DIGITS_SHOWN else f"{text[:_DIGITS_SHOWN]}..."
+            kind.fail(f"{shown} is above {MAX_NUMBER:,}", param, ctx)
 
 
 traces_argument: Decorator[Any] = click.argument(

@@ -20,6 +20,7 @@ from synctax.notes import Note
 from synctax.report import tables
 from synctax.report.output import Output, emit
 from synctax.synth import SynthJob, write
+from synctax.trace.discover import discover
 from synctax.workspace import Workspace
 from tests.conftest import ROOT, assert_in_words
 from tests.evt.simulated import SCALE_US, gumbel_ranks
@@ -401,7 +402,10 @@ def test_another_seed_draws_others(fit_evt, maxima_csv):
     [
         (("--n", "8,4,096"), "'096' begins with 0"),
         (("--per-block", "--checks"), "--per-block and --checks exclude each other"),
-        (("--fit-n", "4"), "--fit-n are for --maxima only"),
+        (("--fit-n", "4"), "--fit-n is for --maxima only"),
+        (("--fit-n", "4", "--r", "1"), "--fit-n and --r are for --maxima only"),
+        (("--points", "qq", "--points", "pdf"), "--points qq and --points pdf exclude"),
+        (("--level", "nan"), "'nan' is no finite number"),
         (("--maxima", "z.csv", "--fit-n", "4", "--a-us", "1"), "also needs --r"),
         (("--maxima", "z.csv", *OF_MAXIMA, "--also", "t"), "stands alone"),
         (("--maxima", "z.csv", *OF_MAXIMA, "--block-times", "z.csv"), "stands alone"),
@@ -462,8 +466,53 @@ def test_a_workspace_that_is_not_ours_is_left_alone(fit_evt, times_csv):
 
 
 def test_a_tax_file_in_no_folder_is_refused(fit_evt, times_csv):
-    said = refused(fit_evt("--block-times", times_csv, "--tax", "no/tax.json"))
-    assert "no/" in said
+    said = refused(fit_evt("--block-times", times_csv, "--tax", "no/tax.json"), 2)
+    assert "--tax no/tax.json: no is no folder" in said
+    assert ".part" not in said
+    # before anything is fitted or kept
+    assert not Path(".synctax").exists()
+
+
+@pytest.mark.parametrize("option", ["-o", "--tax"])
+def test_what_is_read_is_not_overwritten(fit_evt, times_csv, maxima_csv, option):
+    for source, given in (
+        (times_csv, ("--block-times", "in.csv")),
+        (maxima_csv, ("--maxima", "in.csv", *OF_MAXIMA)),
+    ):
+        text = source.read_bytes()
+        Path("in.csv").write_bytes(text)
+        Path("link.csv").unlink(missing_ok=True)
+        Path("link.csv").symlink_to("in.csv")
+        for name in ("in.csv", "link.csv"):
+            said = refused(fit_evt(*given, option, name), 2)
+            assert f"{option} {name} would overwrite what is read" in said
+        assert Path("in.csv").read_bytes() == text
+
+
+def test_a_trace_in_a_folder_that_is_read_is_not_overwritten(fit_evt, job):
+    trace = Path(discover(job).files[0].path)
+    before = trace.read_bytes()
+    said = refused(fit_evt(job, "-o", trace, "--format", "json"), 2)
+    assert "would overwrite what is read" in said
+    assert trace.read_bytes() == before
+
+
+def test_a_tax_replaces_a_tax_and_nothing_else(fit_evt, maxima_csv):
+    given = ("--maxima", maxima_csv, *OF_MAXIMA, "--no-cache", "-q")
+    Path("notes.json").write_text('{"mine": 1}')
+    said = refused(fit_evt(*given, "--tax", "notes.json"), 2)
+    assert "--tax would overwrite notes.json, which is no tax model" in said
+    assert Path("notes.json").read_text() == '{"mine": 1}'
+    Path("tax.json").write_text("")
+    for seed in (0, 1):
+        assert fit_evt(*given, "--tax", "tax.json", "--seed", seed).exit_code == 0
+    assert read_tax("tax.json").n_fit == 4
+
+
+def test_a_result_and_a_tax_are_not_written_to_one_file(fit_evt, maxima_csv):
+    given = ("--maxima", maxima_csv, *OF_MAXIMA, "--no-cache", "-q")
+    said = refused(fit_evt(*given, "--tax", "a.json", "-o", "./a.json"), 2)
+    assert "-o and --tax both name a.json" in said
 
 
 def test_what_cannot_be_kept_is_told_and_shown_all_the_same(fit_evt, times_csv, tmp_path):
