@@ -57,7 +57,7 @@ class Setting:
     fits: "tuple[Calibration, ...]" = ()
     torus: tuple[int, ...] = ()
     n_fit: int | None = None
-    far: float = 8.0
+    far: float = float("inf")
     elsewhere: str = ""
     levels: str = ""
     domain: int | None = None

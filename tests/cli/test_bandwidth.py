@@ -397,6 +397,31 @@ def test_the_built_in_tax_is_not_passed_off_as_that_of_other_hardware(bandwidth)
     assert "was measured on" not in bandwidth(*asked, "h200").stdout
 
 
+def test_where_there_is_no_interval_none_is_shown(bandwidth, tmp_path):
+    ends = ((90.0, 140.0, None), (110.0, 170.0, None))
+    curve = Curve((4.0, 64.0, 256.0), (100.0, 150.0, 200.0), *ends)
+    model = {"gumbel": None, "deviations": Deviations(curve=curve)}
+    lines = bandwidth(*taxed(tmp_path, **model), "--n", "64,256").stdout.splitlines()
+    assert "/s – " in lines[2]
+    assert lines[3].startswith("switched   256")
+    assert "/s – " not in lines[3]
+
+
+def test_a_tax_that_outweighs_for_a_while_is_said_so(bandwidth, tmp_path):
+    none = (None,) * 3
+    curve = Curve((4.0, 8.0, 64.0), (10.0, 3000.0, 10.0), none, none)
+    model = {"gumbel": None, "deviations": Deviations(curve=curve)}
+    asked = (*taxed(tmp_path, **model), "--n", "8,64", "--hardware", "h200")
+    assert ", but not at every larger n" in bandwidth(*asked).stdout
+
+
+def test_a_gev_without_a_mean_is_refused_with_what_to_do(bandwidth, tmp_path):
+    cov = ((1e-4, 0.0, 0.0), (0.0, 1e-4, 0.0), (0.0, 0.0, 1e-4))
+    asked = taxed(tmp_path, gev=Gev(0.9, 0.6, 1.5, cov=cov))
+    said = refused(bandwidth(*asked, "--tax-method", "gev", "--n", 8))
+    assert "a GEV with shape 1.5 has no mean" in said
+
+
 def test_links_that_are_not_known_are_said_with_what_tells_them(bandwidth, tmp_path):
     asked = (*taxed(tmp_path), "--n", "8,64")
     assert "--link-gb-per-s or --hardware compares it" in bandwidth(*asked).stdout
