@@ -93,7 +93,7 @@ def _crosses(setting: Setting) -> Iterator[str]:
         if not found.lasts:
             where = f"at n = {n}, but not at every larger n"
         elif found.at_first:
-            where = f"at every n from the {n} ranks on that the tax begins with"
+            where = f"at every n from {n} on, the fewest ranks looked at"
         else:
             where = f"from n = {n} on"
         yield f"{names}: the tax outweighs the transfer over today's link {where}"
