@@ -36,6 +36,10 @@ BIASED = ("skew", "light_tail")
 """Checks that tell of a bias of the deviations that no resample shows."""
 
 
+SAME_SPREAD = 0.1
+"""Waits of some sets stand beside a prediction for all where spreads b are so near."""
+
+
 @dataclass(frozen=True, slots=True)
 class Quality:
     """How well the laws of maxima fit.
@@ -313,12 +317,27 @@ class EvtFit:
             seen = n <= one.m
             total_us[seen] += len(one) * measured_us(one, n[seen])
             instances[seen] += len(one)
-        return np.where(instances > 0, total_us / np.maximum(instances, 1), np.nan)
+        alike = np.array([self._alike([one.m >= k for one in self.inputs.sets]) for k in n])
+        known = (instances > 0) & alike
+        return np.where(known, total_us / np.maximum(instances, 1), np.nan)
 
     def _tax_mean_us(self, n: int) -> float:
         """Mean wait measured at collectives of n ranks, of those where it is known."""
-        sets = [one.measured_us for one in self.inputs.sets if one.m == n]
-        return mean_known(np.concatenate(sets)) if sets else float("nan")
+        of = [one.m == n for one in self.inputs.sets]
+        sets = [
+            one.measured_us for one, yes in zip(self.inputs.sets, of, strict=True) if yes
+        ]
+        known = sets and self._alike(of)
+        return mean_known(np.concatenate(sets)) if known else float("nan")
+
+    def _alike(self, of: list[bool]) -> bool:
+        """Whether blocks of some sets vary as much as all, for which τ is predicted."""
+        standard = self.inputs.standard
+        if standard is None or all(of) or not any(of):
+            return True
+        some = np.repeat(of, [len(one.blocks) for one in self.inputs.sets])
+        own_us = np.average(standard.b_us[some], weights=standard.instances[some])
+        return bool(abs(own_us / self.b_us - 1) <= SAME_SPREAD)
 
 
 def _columns(names: tuple[str, ...], rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -280,6 +280,22 @@ def test_sets_are_pooled_by_cutting_to_the_smallest():
     assert set(found.per_instance()["block"]) == {"1: all_reduce 1", "2: all_reduce 1"}
 
 
+def test_no_wait_of_other_blocks_stands_beside_a_prediction():
+    random = np.random.default_rng(1)
+    wide = block_times(5_000 + 100 * random.gumbel(size=(400, 4)))
+    narrow, alike = (
+        block_times(300 + spread_us * random.gumbel(size=(100, 8)))
+        for spread_us in (5, 100)
+    )
+    # of 8 ranks only the narrow block was measured, of 4 both
+    frame = fit_evt(wide, narrow, options=QUICK).to_frame()
+    assert frame["measured_us"].isna().tolist() == [False, True, True]
+    assert frame["tax_mean_us"].isna().tolist() == [True, True, True]
+    frame = fit_evt(wide, alike, options=QUICK).to_frame()
+    assert frame["measured_us"].isna().tolist() == [False, False, True]
+    assert_allclose(frame["measured_us"][:2], frame["tau_us"][:2], rtol=0.1)
+
+
 def test_a_set_that_carries_nothing_is_left_out_and_counted():
     found = fit_evt(gumbel_ranks(60, 4), gumbel_ranks(5, 4), Given(None), options=QUICK)
     assert found.z.size == 60
