@@ -218,7 +218,6 @@ def fit_evt(
     stages.check_selection(data, maxima, fit_ranks)
     normalised = stages.check_maxima(maxima, (fit_n, a_us, r), data, table)
     check_targets(data, maxima, out.path, tax_file)
-    from synctax.cli.reading import worth_saying
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 
@@ -233,6 +232,6 @@ def fit_evt(
     kept = stages.keep(fitted, space, tax_file)
     asked = stages.parameters(data, normalised, options, fitted)
     result, render = stages.shown_as(fitted.fit, asked, table, "".join(kinds) or None, out)
-    said = map(stages.told, worth_saying(result.excluded, out.verbosity))
-    notes([*kept, *said], out)
+    said = stages.worth_saying(result.excluded, resamples, out.verbosity)
+    notes([*kept, *map(stages.told, said)], out)
     emit(result, out, render=render)

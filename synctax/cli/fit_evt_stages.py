@@ -1,6 +1,6 @@
 """What `synctax fit-evt` goes through: read, pool, fit, keep, choose a table."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,9 @@ from synctax.report.output import Output, Render, Result
 
 SENTENCES = ("group_chosen", "hold_out_", "no_goodness_", "no_tail", "set_without_blocks")
 """How reasons begin of notes on a choice, or on something that there was none of."""
+
+MANY_RESAMPLES = 0.05
+"""Share of the resamples that say something where they lack a fit."""
 
 if TYPE_CHECKING:
     from synctax.evt.inputs import Found
@@ -281,6 +284,20 @@ def keep(
     if tax_file is not None:
         write(to_json(model), tax_file)
     return said
+
+
+def worth_saying(
+    found: "Iterable[NoteLike]", resamples: int, verbosity: int
+) -> "list[NoteLike]":
+    """Choose the notes for stderr: without `-v`, none of a few resamples without a fit."""
+    from synctax.cli import reading
+
+    least = 1 if verbosity > 0 else MANY_RESAMPLES * resamples
+    return [
+        note
+        for note in reading.worth_saying(found, verbosity)
+        if not note.reason.startswith("resample_without_") or note.count >= least
+    ]
 
 
 def told(note: "NoteLike") -> "NoteLike | str":

@@ -12,6 +12,7 @@ from synctax.evt.doubts_of_variation import (
     straggler,
 )
 from synctax.evt.goodness import MAX_FINE_RESOLUTION, MAX_RESOLUTION
+from synctax.evt.growth import MAX_MEAN_SHAPE
 from synctax.evt.likelihood import MIN_REGULAR_SHAPE
 from synctax.evt.predict import Predictors
 from synctax.evt.resample import Memory
@@ -77,8 +78,7 @@ def check(
     if standard.times.m > 1:
         found += [common(standard), ranks(standard, slow=slow), straggler(standard)]
         found.append(forgetting(standard))
-    if fitted.gev is not None and shape_p is not None:
-        found.append(shape(fitted.gev.shape, shape_p))
+    found += shape_of(fitted, shape_p)
     found += [reach(n, fitted.m), effective(past), autocorrelation(past)]
     if fitted.deviations is not None:
         found += [few_ranks(fitted.m), deviations_reach(n, fitted.deviations.n)]
@@ -89,6 +89,46 @@ def check(
         scale_us = fitted.b_us * fitted.gumbel.scale
         found.append(rounding(standard.times.resolution_us, scale_us))
     return in_order(found)
+
+
+def shape_of(fitted: Predictors, p: float | None) -> tuple[Check, ...]:
+    """Ask whether the tail is that of a Gumbel, where a free shape could be fitted.
+
+    Parameters
+    ----------
+    fitted : Predictors
+    p : float, optional
+        Of the likelihood-ratio test of ξ = 0; without it only a tail without a mean is
+        named.
+
+    Returns
+    -------
+    tuple of Check
+        One, or none.
+    """
+    if fitted.no_mean is not None:
+        return (no_mean(fitted.no_mean.shape),)
+    if fitted.gev is None or p is None:
+        return ()
+    return (shape(fitted.gev.shape, p),)
+
+
+def no_mean(xi: float) -> Check:
+    """Doubt every prediction from a tail so heavy that the mean wait is not finite.
+
+    Parameters
+    ----------
+    xi : float
+        Shape of a GEV fit, 1 or more.
+    """
+    return doubt(
+        "shape",
+        (xi, 0.0, math.nan),
+        xi >= MAX_MEAN_SHAPE,
+        f"the tail is so heavy (ξ = {decimals(xi)}) that the mean wait is not finite: no "
+        "number for more ranks can be trusted; look for outliers in the block times",
+        METHODS,
+    )
 
 
 def shape(xi: float, p: float) -> Check:

@@ -13,7 +13,7 @@ from synctax.evt.bootstrap import (
     grid,
     predict_again,
 )
-from synctax.evt.checks import DEVIATIONS_REACH, check, reach, shape
+from synctax.evt.checks import DEVIATIONS_REACH, check, reach, shape_of
 from synctax.evt.cut import join
 from synctax.evt.doubts import Check
 from synctax.evt.goodness import MAX_RESOLUTION
@@ -184,7 +184,6 @@ def fit_evt_maxima(
     fitted = _fitted(lambda: fit_maxima(z, m=n_fit, b_us=a_us * r), inputs)
     resampled = _resampled_maxima(z, fitted, _all_sizes(n, inputs), asked)
     tested = quality(z, fitted, n, asked)
-    of_shape = () if fitted.gev is None else (shape(fitted.gev.shape, tested.lr_p),)
     return EvtFit(
         options=asked,
         inputs=inputs,
@@ -195,7 +194,7 @@ def fit_evt_maxima(
         quality=tested,
         resampled=resampled,
         n=n,
-        checked=(*of_shape, reach(float(n[-1]), n_fit)),
+        checked=(*shape_of(fitted, tested.lr_p), reach(float(n[-1]), n_fit)),
         notes=(*resampled.notes, *tested.notes),
     )
 

@@ -137,7 +137,7 @@ class GevFit:
         if self.shape >= MAX_MEAN_SHAPE:
             raise FitError(
                 f"a GEV with shape {self.shape:.3g} has no finite mean (the shape must be "
-                "below 1); take the Gumbel fit, or look for outliers in the block maxima"
+                "below 1), nor do the waits it stands for; look for outliers"
             )
 
     def return_level(self, period: F64 | float) -> F64:
@@ -236,11 +236,12 @@ def find_peak(sample: Standard, start: GevFit | None) -> Peak:
     if shape < MIN_SHAPE + AT_MIN_SHAPE:
         raise FitError(
             f"the GEV shape of {sample.x.size} block maxima runs to its bound -1: they end "
-            "abruptly at their largest value; take the Gumbel fit, or more blocks"
+            "abruptly at their largest value; look whether times were cut off there, or "
+            "take more blocks"
         )
     raise FitError(
         f"the GEV likelihood of {sample.x.size} block maxima has no maximum (shape "
-        f"{shape:.3g} at last); take the Gumbel fit, or more blocks"
+        f"{shape:.3g} at last); take more blocks"
     )
 
 

@@ -10,6 +10,7 @@ from synctax.arrays import F64
 from synctax.errors import FitError
 from synctax.evt.deviations import DeviationsFit, deviations_us, fit_deviations
 from synctax.evt.gev import GevFit, fit_gev
+from synctax.evt.growth import MAX_MEAN_SHAPE
 from synctax.evt.gumbel import GumbelFit, fit_gumbel
 from synctax.evt.lmoments import gumbel_lmoments
 from synctax.evt.sample import MIN_DISTINCT_VALUES
@@ -40,6 +41,9 @@ class Predictors:
         Why a method has no fit.
     notes : tuple of Note
         What the fits left out or replaced.
+    no_mean : GevFit or None
+        A fit with a free shape of 1 or more, where there is one: of so heavy a tail that
+        there is no mean to predict; `gev` is then refused.
     """
 
     m: int
@@ -50,6 +54,7 @@ class Predictors:
     deviations: DeviationsFit | None = None
     refused: Mapping[Method, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
+    no_mean: GevFit | None = None
 
     @property
     def methods(self) -> tuple[Method, ...]:
@@ -177,13 +182,19 @@ def fit_maxima(
     """
     refused: dict[Method, str] = {}
     gumbel = _attempt("gumbel", lambda: fit_gumbel(z, min_distinct=min_distinct), refused)
-    gev = _attempt("gev", lambda: _gev(z, start, min_distinct), refused)
+    gev = _attempt(
+        "gev", lambda: fit_gev(z, start=start, min_distinct=min_distinct), refused
+    )
+    no_mean = None
+    if gev is not None and gev.shape >= MAX_MEAN_SHAPE:
+        free = no_mean = gev
+        gev = _attempt("gev", lambda: _with_mean(free), refused)
     lmoments = _attempt(
         "lmoments", lambda: gumbel_lmoments(z, min_distinct=min_distinct), refused
     )
     by_rank = _attempt("deviations", deviations or _no_ranks, refused)
     notes = by_rank.notes if by_rank else ()
-    return Predictors(m, b_us, gumbel, gev, lmoments, by_rank, refused, notes)
+    return Predictors(m, b_us, gumbel, gev, lmoments, by_rank, refused, notes, no_mean)
 
 
 def _attempt(
@@ -196,8 +207,7 @@ def _attempt(
         return None
 
 
-def _gev(z: F64, start: GevFit | None, min_distinct: int) -> GevFit:
-    fit = fit_gev(z, start=start, min_distinct=min_distinct)
+def _with_mean(fit: GevFit) -> GevFit:
     fit.mean_z(1.0)  # refuses a tail so heavy that there is no mean to predict
     return fit
 

@@ -9,6 +9,7 @@ from synctax.errors import FitError
 from synctax.evt.cut import keep_blocks, units
 from synctax.evt.model import BlockTimes
 from synctax.notes import Note
+from synctax.texts import counted
 
 MIN_INSTANCES = 10
 """Blocks with fewer instances tell too little of their mean and spread."""
@@ -117,13 +118,15 @@ def _mean_and_spread(times: BlockTimes, count: int) -> tuple[F64, F64]:
 
 def _left_out(instances: I64, few: Bool, flat: Bool, needed: int) -> tuple[Note, ...]:
     notes = []
+    few = few & (instances > 0)  # a block that was never seen loses nothing
     if few.any():
         lost = int(instances[few].sum())
-        detail = f"{int(few.sum())} blocks with fewer than {needed} instances each"
+        rare = counted(int(few.sum()), "block")
+        detail = f"instances of {rare} with fewer than {needed}"
         notes.append(Note("too_few_instances", lost, detail))
     if flat.any():
         lost = int(instances[flat].sum())
-        detail = f"{int(flat.sum())} blocks whose times are all equal"
+        detail = f"instances of {counted(int(flat.sum()), 'block')} whose times are equal"
         notes.append(Note("no_spread", lost, detail))
     return tuple(notes)
 
@@ -133,12 +136,12 @@ def _nothing(instances: I64, flat: Bool, needed: int) -> str:
         return "no instance of any compute block to fit; profile more steps"
     if flat.any():
         return (
-            f"all times of a block are equal in each of the {int(flat.sum())} blocks with "
-            "enough instances: there is no spread to extrapolate; check the resolution of "
-            "the times"
+            "all times of a block are equal, in "
+            f"{counted(int(flat.sum()), 'block')} with enough instances: there is no "
+            "spread to extrapolate; check the resolution of the times"
         )
+    blocks = counted(int((instances > 0).sum()), "block")
     return (
-        f"a fit needs {needed} instances of a compute block, the most frequent of "
-        f"{int((instances > 0).sum())} blocks has {int(instances.max())}; profile more "
-        "steps or pool several sets"
+        f"a fit needs {needed} instances of a compute block, the most frequent of {blocks} "
+        f"has {int(instances.max())}; profile more steps or pool several sets"
     )

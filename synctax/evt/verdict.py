@@ -36,6 +36,14 @@ NAMES: dict[Method, str] = {
 }
 
 
+_GLOSSES: dict[Method, str] = {
+    **NAMES,
+    "gumbel": "the Gumbel law",
+    "deviations": "deviations (times less the mean of their ranks)",
+}
+"""Names where they are first read."""
+
+
 def headline(fit: "EvtFit") -> str:
     """Say what the fit is of, and from traces what part of the tax that is.
 
@@ -66,9 +74,8 @@ def headline(fit: "EvtFit") -> str:
         return f"{what}{of} {over}"
     covered = inputs.coverage
     return (
-        f"{share_text(covered.tax_share)} of the tax{of} is explained by GPU-only blocks "
-        f"with a GEMM ({covered.entered:,} of {covered.collectives:,} collectives): "
-        f"{what} {over}"
+        f"{share_text(covered.tax_share)} of the tax{of} is in the fit "
+        f"({covered.entered:,} of {covered.collectives:,} collectives): {what} {over}"
     )
 
 
@@ -93,7 +100,8 @@ def trusted(fit: "EvtFit") -> Method:
     """Choose the predictor for the case that the data are in.
 
     Variation common to all ranks misleads every law of maxima; a tail that is not that of
-    a Gumbel asks for a free shape; else the simplest law.
+    a Gumbel asks for a free shape; else the simplest law. Where nothing is to be trusted,
+    that is the least bad.
 
     Parameters
     ----------
@@ -129,9 +137,22 @@ def _small_share(fit: "EvtFit") -> str:
     )
 
 
+def level_text(level: float) -> str:
+    """Write the level of an interval, with all its digits.
+
+    Examples
+    --------
+    >>> level_text(0.95), level_text(0.9999)
+    ('95 %', '99.99 %')
+    """
+    return f"{100 * level:.8g} %"
+
+
 def _growth(fit: "EvtFit") -> str:
-    tau, lo, hi = fit.predicted("gumbel")
-    level = f"{percent(fit.options.level)}: "
+    """Tell the numbers of the predictor for the case, trusted or least bad."""
+    method = trusted(fit)
+    tau, lo, hi = fit.predicted(method)
+    level = f"{level_text(fit.options.level)}: "
     told: list[str] = []
     for at in _picks(fit):
         ranks = f"{number(fit.n[at])} ranks" if not told else number(fit.n[at])
@@ -140,8 +161,10 @@ def _growth(fit: "EvtFit") -> str:
             f"{time_us(tau[at])} at {ranks}" + (f" ({level}{bounds})" if bounds else "")
         )
         level = ""
-    each = time_us(doubling_us(fit.tax_model()))
-    return f"mean wait of a rank: {', '.join(told)}; each doubling adds {each} (Gumbel law)"
+    said = f"mean wait of a rank by {_GLOSSES[method]}: {', '.join(told)}"
+    if method != "gumbel":
+        return said
+    return f"{said}; each doubling adds {time_us(doubling_us(fit.tax_model()))}"
 
 
 def span_us(tau_us: float, lo_us: float, hi_us: float) -> str:
@@ -173,7 +196,12 @@ def _picks(fit: "EvtFit") -> list[int]:
 
 
 def _tail(fit: "EvtFit") -> str:
-    gev = fit.fitted.gev
+    gev, no_mean = fit.fitted.gev, fit.fitted.no_mean
+    if no_mean is not None:
+        return (
+            f"the tail is so heavy (ξ = {decimals(no_mean.shape)}) that the mean wait is "
+            "not finite: the Gumbel law is a lower bound"
+        )
     if gev is None:
         return f"the shape of the tail is unknown: {fit.fitted.refused['gev']}"
     bounds = f"ξ = {decimals(gev.shape)}"
@@ -201,28 +229,24 @@ def _odd(fit: "EvtFit") -> str:
 def _trust(fit: "EvtFit") -> tuple[str, ...]:
     """Name the predictor for the case; or why none is to be trusted, and the least bad."""
     method = trusted(fit)
-    tau, lo, hi = fit.predicted(method)
-    at = _picks(fit)[-1]
-    bounds = span_us(tau[at], lo[at], hi[at])
-    told = f"{time_us(tau[at])} at {number(fit.n[at])} ranks"
-    told += f" ({bounds})" if bounds else ""
+    if fit.fitted.no_mean is not None:
+        return (
+            "no number for more ranks can be trusted; look for outliers in the block times",
+        )
     held = _held_out(fit, method)
     against = _against(fit, method)
     if against:
         off = "" if held is None else f"; {signed(held.error)} off on held-out ranks"
         return (
             f"no predictor is to be trusted here: {'; '.join(against)}; profile more steps",
-            f"least bad: {NAMES[method]}, {told}{off}",
+            f"least bad: {NAMES[method]}{off}",
         )
-    # the numbers of a Gumbel are told before
-    said = [told] if method != "gumbel" else []
-    if held is None:
-        said.append("nothing could be held out to test it")
-    else:
+    said = "nothing could be held out to test it"
+    if held is not None:
         missed = f"fitted on {held.n_fit} ranks, it missed the wait of {held.n} by "
-        said.append(f"{missed}{_error_text(held)}{_better(fit, held)}")
+        said = f"{missed}{_error_text(held)}{_better(fit, held)}"
     part = ", for that part" if _small_share(fit) else ""
-    return (f"trust {NAMES[method]}{part}: {'; '.join(said)}",)
+    return (f"trust {NAMES[method]}{part}: {said}",)
 
 
 def _against(fit: "EvtFit", method: Method) -> list[str]:

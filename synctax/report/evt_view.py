@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 GO_ON = 4
 """Blanks before the second line of a sentence."""
 
+REJECTED_P = 0.05
+"""Below this p of one of its distances a law does not fit."""
+
 NAME_WIDTH = 44
 MESSAGE_LEAST = 40
 
@@ -58,7 +61,9 @@ def growth(result: "Result") -> "RenderableType":
     result : Result
         Of `schema.FIT_EVT`.
     """
-    rows, level = tables.records(result.frame), percent(result.parameters["level"])
+    from synctax.evt.verdict import level_text
+
+    rows, level = tables.records(result.frame), level_text(result.parameters["level"])
     fields = [
         column(rows, "n", "ranks"),
         column(rows, "tau_us", "Gumbel", time_us),
@@ -171,8 +176,10 @@ def _goodness(fit: "EvtFit") -> "list[RenderableType]":
     told = []
     for name, title in (("gumbel", "Gumbel"), ("gev", "GEV")):
         if f"{name}_d" in gof:
+            most = min(gof[f"{name}_{test}_p_hi"] or 0.0 for test in ("d", "a2"))
+            fits = "does not fit" if most < REJECTED_P else "may fit"
             told.append(
-                f"{title}: distribution off by {percent(gof[f'{name}_d'])} at most "
+                f"{title} {fits}: distribution off by {percent(gof[f'{name}_d'])} at most "
                 f"(p {_bracket(gof, f'{name}_d')}), A² {number(gof[f'{name}_a2'])} "
                 f"(p {_bracket(gof, f'{name}_a2')})"
             )

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from synctax import schema
 from synctax.cli import main
-from synctax.cli.fit_evt_stages import shown_as
+from synctax.cli.fit_evt_stages import shown_as, worth_saying
 from synctax.cli.fit_evt_stages import told as note_told
 from synctax.evt.fit import LANDMARKS
 from synctax.evt.fit import fit_evt as fit_times
@@ -113,7 +113,7 @@ def test_the_view_is_golden(shown, golden):
 
 def test_the_first_line_tells_the_share_of_the_tax(shown):
     first = shown[0].splitlines()[0]
-    assert first.startswith("90 % of the tax of tp is explained by GPU-only blocks")
+    assert first.startswith("90 % of the tax of tp is in the fit ")
     assert "(84 of 94 collectives)" in first
 
 
@@ -156,6 +156,13 @@ def test_a_choice_and_a_lack_are_told_in_sentences():
         "16 distinct deviations",
         counted,
     ]
+
+
+def test_a_few_resamples_without_a_fit_are_told_with_v_only():
+    few, many = (Note("resample_without_deviations", count) for count in (19, 20))
+    other = Note("left_over_rank", 1)
+    assert worth_saying([few, many, other], 400, 0) == [many, other]
+    assert worth_saying([few, many, other], 400, 1) == [few, many, other]
 
 
 @pytest.fixture(scope="module")
@@ -247,7 +254,7 @@ def test_a_host_bound_job_is_refused_with_its_share(fit_evt, command, shared_tra
     assert "using the built-in llama3-70b-h200" in said
     # cut to 4 ranks there are maxima enough; the share stands first
     lines = fit_evt("--fit-ranks", 4, "-q").stdout.splitlines()
-    assert lines[0].startswith("0.3 % of the tax of unlabelled is explained by")
+    assert lines[0].startswith("0.3 % of the tax of unlabelled is in the fit ")
     assert lines[1].startswith("do not take this for the job's tax: 0.3 % of it is")
 
 

@@ -205,7 +205,10 @@ def test_a_rank_that_no_group_took_in_may_be_all_the_variation():
     seed = next(seed for seed in range(99) if (cut(one, 2, seed=seed)[0].us == 7).all())
     us[12:] = normal_times(12, 5).us
     both = block_times(us, block=np.repeat([0, 1], 12))
-    for times, says in ((one, "all times of a block are equal"), (both, "1 blocks whose")):
+    for times, says in (
+        (one, "all times of a block are equal"),
+        (both, "instances of 1 block"),
+    ):
         _, notes = hold_out(times, resamples=3, seed=seed)
         assert notes[0].reason == "hold_out_ranks"
         assert notes[0].detail.startswith(says)

@@ -1,5 +1,7 @@
 """Mean and spread of blocks, and z-scores of their maxima."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from synctax.errors import FitError
 from synctax.evt.cut import cut
+from synctax.evt.model import Block
 from synctax.evt.standard import standardise
 from tests.evt.made import block_times, normal_times
 
@@ -49,6 +52,16 @@ def test_blocks_of_few_instances_or_no_spread_are_left_out_and_counted():
         ("too_few_instances", 9),
         ("no_spread", 11),
     ]
+    assert [n.detail for n in standard.notes] == [
+        "instances of 1 block with fewer than 10",
+        "instances of 1 block whose times are equal",
+    ]
+
+
+def test_a_block_without_instances_is_not_counted_as_left_out():
+    times = normal_times(12, 2)
+    unseen = replace(times, blocks=(*times.blocks, Block("never")))
+    assert standardise(unseen).notes == ()
 
 
 def test_groups_cut_from_one_instance_are_one_instance():
@@ -62,7 +75,7 @@ def test_groups_cut_from_one_instance_are_one_instance():
     ("times", "says"),
     [
         (block_times(np.zeros((0, 4))), "no instance of any compute block"),
-        (normal_times(9, 4), "the most frequent of 1 blocks has 9; profile more steps"),
+        (normal_times(9, 4), "the most frequent of 1 block has 9; profile more steps"),
         (block_times(np.full((12, 4), 7.3)), "all times of a block are equal"),
     ],
 )

@@ -47,7 +47,7 @@ def test_sentences_come_first_then_predictions_errors_doubts_and_a_plot(fit):
         text.index(words)
         for words in (
             "100 instances of 1 compute block of tp over 8 ranks, cut to 4\n",
-            "mean wait of a rank: ",
+            "mean wait of a rank by the Gumbel law: ",
             "the tail ",
             "trust ",
             "ranks    ",
@@ -222,6 +222,7 @@ def test_plots_are_drawn_in_the_signs_there_are(fit, monkeypatch, kind, blocks):
         (0.05, 0.1, "(p 0.05 to 0.1)"),
         (0.0, 0.01, "(p < 0.01)"),
         (0.03, 0.03, "(p 0.03)"),
+        (0.04, 0.06, "(p 0.04 to 0.06)"),
     ],
 )
 def test_distances_are_told_with_what_is_known_of_their_p(fit, low, high, words):
@@ -229,7 +230,14 @@ def test_distances_are_told_with_what_is_known_of_their_p(fit, low, high, words)
     text = shown(replace(fit, quality=replace(fit.quality, gof=gof)), every=True)
     line = next(line for line in text.splitlines() if line.startswith("laws beside"))
     assert words in line
-    assert "; GEV: distribution off by" in line
+    fits = "does not fit" if high < evt_view.REJECTED_P else "may fit"
+    assert f": Gumbel {fits}: distribution off by" in line
+    assert "; GEV may fit: distribution off by" in line
+
+
+def test_a_level_keeps_its_digits(fit):
+    result = Result(schema.FIT_EVT, fit.to_frame(), {"level": 0.9999})
+    assert "99.99 %" in tables.to_text([evt_view.growth(result)])
 
 
 def test_points_of_a_plot_follow_it(fit):
