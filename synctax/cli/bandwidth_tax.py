@@ -79,7 +79,7 @@ class Tax:
         )
 
     def trust(self, n: int) -> tuple[str, ...]:
-        """Say which other predictor the fit trusts, and what it says at n."""
+        """Say which other predictor the fit prefers, and what it says at n."""
         model = self.model
         if model is None or model.trusted in (None, self.method):
             return ()
@@ -90,7 +90,7 @@ class Tax:
         except SynctaxError:  # its curve may end before n
             other = "no prediction"
         said = (
-            f"fit-evt trusts {trusted} here ({other} at n = {n:,}), not {self.method} "
+            f"fit-evt prefers {trusted} here ({other} at n = {n:,}), not {self.method} "
             f"({own}); --tax-method {trusted} computes with it"
         )
         return (said,)

@@ -235,7 +235,8 @@ class TaxModel:
     concerns : tuple of tuple of str
         Of each warning the methods that it casts doubt on; empty where that is not known.
     trusted : Method, optional
-        The predictor for the case that the data are in, as the fit judged it.
+        The predictor for the case that the data are in, as the fit judged it; the least
+        bad, where none is good.
     blocks_detail, segments : tuple of mapping
         Rows on single blocks and on kinds of blocks.
     unknown : tuple of str

@@ -352,19 +352,17 @@ def deviating(tmp_path) -> tuple[object, ...]:
     )
 
 
-def test_a_predictor_that_the_fit_trusts_more_is_named_with_what_it_says(
-    bandwidth, tmp_path
-):
+def test_a_predictor_that_the_fit_prefers_is_named_with_what_it_says(bandwidth, tmp_path):
     asked = deviating(tmp_path)
     told = bandwidth(*asked, "--n", "8,64").stderr
-    assert "fit-evt trusts deviations here (40 µs at n = 64), not gumbel (582 µs)" in told
+    assert "fit-evt prefers deviations here (40 µs at n = 64), not gumbel (582 µs)" in told
     assert "--tax-method deviations computes with it" in told
     assert "a doubt about gumbel: common variation: use deviations" in told
     beyond = bandwidth(*asked, "--n", "512").stderr
-    assert "fit-evt trusts deviations here (no prediction at n = 512)" in beyond
+    assert "fit-evt prefers deviations here (no prediction at n = 512)" in beyond
 
 
-def test_with_the_predictor_that_is_trusted_nothing_more_is_said(bandwidth, tmp_path):
+def test_with_the_predictor_that_is_preferred_nothing_more_is_said(bandwidth, tmp_path):
     asked = (*deviating(tmp_path), "--tax-method", "deviations", "--n", "8,64")
     result = bandwidth(*asked, "--format", "json")
     assert "deviations" not in result.stderr
