@@ -80,7 +80,8 @@ class _Level(click.FloatRange):
     "--fit-ranks",
     type=click.IntRange(min=2),
     metavar="M",
-    help="Cut groups to M ranks at random.  [default: ranks of the smallest group]",
+    help="Cut groups to M ranks at random, at most as many as the smallest has.  "
+    "[default: as many]",
 )
 @click.option(
     "--n",

@@ -9,6 +9,7 @@ from synctax.arrays import I64, Bool
 from synctax.evt.model import BlockTimes
 from synctax.evt.streams import stream
 from synctax.notes import Note
+from synctax.texts import counted
 
 
 def cut(times: BlockTimes, m: int, *, seed: int = 0) -> tuple[BlockTimes, tuple[Note, ...]]:
@@ -59,7 +60,7 @@ def cut(times: BlockTimes, m: int, *, seed: int = 0) -> tuple[BlockTimes, tuple[
     left_over = len(times) * (times.m - groups * m)
     if not left_over:
         return result, ()
-    detail = f"{times.m} ranks make {groups} groups of {m}"
+    detail = f"{times.m} ranks make {counted(groups, 'group')} of {m}"
     return result, (Note("left_over_rank", left_over, detail),)
 
 

@@ -427,6 +427,7 @@ def test_another_seed_draws_others(fit_evt, maxima_csv):
         (("--level", "1"), "--level"),
         (("--fit-ranks", "1"), "--fit-ranks"),
         (("--n", "1"), "waits for nobody"),
+        (("--n", "9" * 30), f"{'9' * 20}... is above"),
         (("--points", "violin"), "--points"),
     ],
 )

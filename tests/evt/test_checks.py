@@ -15,6 +15,7 @@ from synctax.evt.checks import (
     deviations_reach,
     effective,
     few_ranks,
+    no_mean,
     reach,
     rounding,
     shape,
@@ -382,6 +383,20 @@ def test_the_shape_speaks_where_it_is_told_from_0(xi, p, fires, way):
     assert way in found.message
     assert "nan" not in found.message
     assert found.methods == ("gumbel", "lmoments")
+
+
+def test_a_tail_without_a_mean_speaks_against_all_predictors():
+    # whatever the likelihood-ratio test says, which has no GEV to compare with
+    heavy = of(block_times(1 / np.random.default_rng(3).random((400, 4)) ** 1.7))
+    fitted = fit_standard(heavy)
+    for p in (None, np.nan):
+        checks = check(heavy, fitted, memory(heavy), n=8.0, shape_p=p)
+        found = next(one for one in checks if one.name == "shape")
+        assert found.fired
+        assert found.methods == METHODS
+        assert found.effect == fitted.no_mean.shape
+        assert "mean wait is not finite" in found.message
+    assert not no_mean(0.99).fired
 
 
 @pytest.mark.parametrize(("n", "fires"), [(32, False), (33, True)])

@@ -82,6 +82,8 @@ def test_a_method_that_cannot_be_fitted_leaves_the_others_alive():
     assert "gev" not in fitted.methods
     with pytest.raises(FitError, match="no finite mean"):
         fitted.tau_us("gev", N)
+    assert fitted.no_mean.shape >= 1
+    assert fit_all(times).no_mean is None
     assert fit_all(times).refused == {}
 
 
