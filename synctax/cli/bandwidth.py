@@ -69,7 +69,7 @@ _EVERY_SIZE = (0.0, float("inf"))
     "elasticities",
     type=Elasticities(),
     metavar="LIST",
-    help="ε: at B* 1 % more bandwidth saves -ε % of the time.  [default: "
+    help="E: at B* 1 % more bandwidth saves -E % of the time.  [default: "
     f"{','.join(map(str, DEFAULT_ELASTICITIES))}]",
 )
 @click.option(
@@ -180,7 +180,7 @@ _EVERY_SIZE = (0.0, float("inf"))
     type=click.Choice(GROUNDINGS),
     default="own",
     show_default=True,
-    help="Whether the model without a tax has its own ε today; both are shown.",
+    help="Whether the model without a tax has its own elasticity today; both are shown.",
 )
 @click.option(
     "--price-per-gb-per-s",
@@ -223,9 +223,9 @@ def bandwidth(
 ) -> None:
     r"""Tell which interconnect bandwidth is worth having, with the wait and without.
 
-    A collective of n ranks takes T = p·α + q·S/B + τ: latency, transfer, and the mean wait
-    τ for the last rank. B* is the bandwidth above which 1 % more of it saves less than
-    -ε % of T. All rates are 10⁹ bytes a second, per GPU and direction.
+    A collective of n ranks takes T = p*alpha + q*S/B + tau: latency, transfer, and the mean
+    wait for the last rank. B* is the bandwidth above which 1 % more of it saves less than
+    -E % of T, for an elasticity E. Rates are 10^9 bytes a second, per GPU and direction.
 
     \b
     Examples:
