@@ -176,7 +176,7 @@ def tax_of_us(tax: Tax) -> F64:
 
 
 def _share_text(part_us: float, total_us: float) -> str:
-    return f"{part_us / total_us:.1%}" if total_us else "none"
+    return f"{100 * part_us / total_us:.1f} %" if total_us else "none"
 
 
 def _pool(ranks: dict[int, RankSums]) -> tuple[PathSums, I64, tuple[str, ...]]:

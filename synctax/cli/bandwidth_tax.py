@@ -174,7 +174,7 @@ def find_tax(source: str | None, workspace: Path | None, method: "Method | None"
         found = _described(builtin(BUILT_IN), method, BUILT_IN, BUILT_IN)
         return replace(found, notes=(note, *found.notes), built_in=True)
     group = f" of {kept.group}" if kept.group else ""
-    found = _described(kept, method, f"fitted{group}", str(space.tax_file))
+    found = _described(kept, method, f"the fit{group}", str(space.tax_file))
     return replace(found, notes=(*tax_told(kept, space), *found.notes))
 
 

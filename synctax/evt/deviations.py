@@ -297,7 +297,7 @@ def _law(
     distinct = int(1 + (np.diff(excess) > 0).sum()) if excess.size else 0
     if distinct < needed:
         detail = (
-            f"{distinct} distinct deviations above the {tail_quantile:.0%} quantile, "
+            f"{distinct} distinct deviations above the {100 * tail_quantile:g} % quantile, "
             f"{needed} carry a tail: no wait beyond what was observed is predicted"
         )
         return TailLaw(d), (Note("no_tail", 1, detail),)

@@ -128,7 +128,7 @@ def adds_up(found: FoundBlocks, tax: synctax.Tax) -> None:
     assert covered.tax_us == pytest.approx(tax_us[slots].sum())
     shares = [100 * covered.tax_share]
     details = [note.detail for note in covered.left_out]
-    shares += [float(re.search(r"; ([\d.]+)% of the tax$", one)[1]) for one in details]
+    shares += [float(re.search(r"; ([\d.]+) % of the tax$", one)[1]) for one in details]
     for reason, name in REASONS.items():
         hit = found.why == reason
         assert counts.get(name, 0) == hit.sum()

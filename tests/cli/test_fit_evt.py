@@ -248,7 +248,7 @@ def test_a_host_bound_job_is_refused_with_its_share(fit_evt, command, shared_tra
     assert command("attribute", "-q").exit_code == 0
     said = refused(fit_evt())
     assert "a fit would stand for 0.3 % of the tax (32 of 83 collectives)" in said
-    assert "51 × the path of a rank runs through the CPU; 99.7% of the tax" in said
+    assert "51 × the path of a rank runs through the CPU; 99.7 % of the tax" in said
     assert not Path(".synctax/tax.json").exists()
     said = command("bandwidth", "--topology", "switched", "--n", 512).stderr
     assert "using the built-in llama3-70b-h200" in said

@@ -117,7 +117,7 @@ def test_few_values_in_the_tail_stand_for_themselves_with_a_note():
     assert found.law.share == 0
     (note,) = found.notes
     assert (note.reason, note.count) == ("no_tail", 1)
-    assert "10 distinct deviations above the 95% quantile" in note.detail
+    assert "10 distinct deviations above the 95 % quantile" in note.detail
     assert found.tau_us(np.array([1e9]))[0] <= found.scale_us * found.law.body[-1] + 1e-9
 
 
