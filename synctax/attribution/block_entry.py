@@ -8,7 +8,7 @@ import numpy as np
 from synctax.arrays import ABSENT, F64, I8, I64, NS_PER_US, Bool
 from synctax.attribution.block_walk import PathSums, RankSums
 from synctax.attribution.judge import UNKNOWN_SHARE
-from synctax.attribution.pool import Blocks
+from synctax.attribution.pool import Blocks, find_paths
 from synctax.attribution.windows import Windows
 from synctax.collectives.tax import Tax
 from synctax.evt.model import Coverage
@@ -196,15 +196,8 @@ def _pool(ranks: dict[int, RankSums]) -> tuple[PathSums, I64, tuple[str, ...]]:
 def _path_of(slot: I64, rank: I64, tax: Tax) -> I64:
     """Number of the path of each participation, -1 where there is none, (p,)."""
     found = tax.matches
-    width = len(found.ranks)
-    known = slot * width + rank
-    order = np.argsort(known, kind="stable")
     of = np.repeat(np.arange(len(found)), np.diff(found.first))
-    wanted = of * width + found.table.rank[found.row]
-    if not known.size:
-        return np.full(wanted.size, ABSENT, np.int64)
-    at = np.minimum(np.searchsorted(known[order], wanted), known.size - 1)
-    return np.where(known[order[at]] == wanted, order[at], ABSENT)
+    return find_paths((slot, rank), (of, found.table.rank[found.row]))
 
 
 def _before(tax: Tax, seen: Windows) -> I64:

@@ -175,12 +175,7 @@ def _walk(
         on_progress=on_progress,
         on_round=on_round,
     )
-    ranks: dict[int, RankSums] = {}
-    for rank, answer in zip(by_rank, answers, strict=True):
-        if isinstance(answer, SynctaxError):
-            raise answer
-        ranks[rank] = answer
-    return ranks
+    return dict(zip(by_rank, answers, strict=True))
 
 
 def _choose(tax: Tax, found: Entries) -> tuple[str, I64, tuple[Note, ...]]:

@@ -8,6 +8,9 @@ import numpy as np
 from synctax.arrays import ABSENT, I8, I32, I64, U64, Bool
 from synctax.attribution.model import GroupPaths, Items, RankPaths, concatenate
 
+_Ends = tuple[I64, I32 | I64]
+"""Where paths lead: slots, and positions of ranks."""
+
 
 @dataclass(frozen=True, slots=True)
 class PathSet:
@@ -34,14 +37,7 @@ class PathSet:
 
     def find(self, slot: I64, rank: I32 | I64) -> I64:
         """Number of the path of each rank to each slot, -1 where there is none."""
-        width = int(max(self.rank.max(initial=0), np.max(rank, initial=0))) + 1
-        known = self.slot * width + self.rank
-        order = np.argsort(known, kind="stable")
-        wanted = slot * width + rank
-        if not known.size:
-            return np.full(slot.size, ABSENT, np.int64)
-        at = np.minimum(np.searchsorted(known[order], wanted), known.size - 1)
-        return np.where(known[order[at]] == wanted, order[at], ABSENT)
+        return find_paths((self.slot, self.rank), (slot, rank))
 
     def take(self, index: I64) -> "PathSet":
         """Take paths by number."""
@@ -69,6 +65,28 @@ class PathSet:
         total = np.concatenate([[0], np.cumsum(values)])
         sums: I64 = total[self.first[1:]] - total[self.first[:-1]]
         return sums
+
+
+def find_paths(known: _Ends, wanted: _Ends) -> I64:
+    """Find paths by the collective that each leads to, and its rank.
+
+    Parameters
+    ----------
+    known, wanted : pair of (p,) and of (w,) int
+        Slots, and positions of ranks.
+
+    Returns
+    -------
+    (w,) int64
+        Number of the path, -1 where there is none.
+    """
+    width = 1 + max(int(np.max(rank, initial=0)) for _, rank in (known, wanted))
+    have, want = (slot * width + rank for slot, rank in (known, wanted))
+    if not have.size:
+        return np.full(want.size, ABSENT, np.int64)
+    order = np.argsort(have, kind="stable")
+    at = np.minimum(np.searchsorted(have[order], want), have.size - 1)
+    return np.where(have[order[at]] == want, order[at], ABSENT)
 
 
 _BY_PATH = (

@@ -84,8 +84,6 @@ class Rounds:
         answers = self._over_files(WALKING, walk, list(todo))
         ranks: dict[int, RankPaths] = {}
         for path, answer in zip(todo, answers, strict=True):
-            if isinstance(answer, SynctaxError):
-                raise answer
             ranks[by_path[path]] = answer
         if wanted.everyone:
             self.blocks = Blocks.of(ranks.values())
@@ -122,8 +120,6 @@ class Rounds:
         answers = self._over_files(COMPARING, look_up, list(queries))
         result = Counterparts.none(len(items))
         for path, answer in zip(queries, answers, strict=True):
-            if isinstance(answer, SynctaxError):
-                raise answer
             for rows, one, told in zip(asked[path], queries[path], answer, strict=True):
                 at = np.searchsorted(one.key, items.key[rows])
                 for name in ("found", "start_ns", "end_ns", "kin_count", "kin_ns"):
@@ -132,7 +128,7 @@ class Rounds:
 
     def _over_files(
         self, what: str, function: Callable[[str, OnBytes], T], paths: Sequence[str]
-    ) -> "list[T | SynctaxError]":
+    ) -> list[T]:
         return over_files(
             what,
             function,
@@ -151,7 +147,7 @@ def over_files(
     workers: int | None = None,
     on_progress: OnProgress | None = None,
     on_round: OnRound | None = None,
-) -> "list[T | SynctaxError]":
+) -> list[T]:
     """Run a function on files, and tell how far it is.
 
     Parameters
@@ -162,16 +158,26 @@ def over_files(
         As for `map_files`; the bytes that the function tells do not count.
     on_round : callable, optional
         Called before with `what` and the sizes of the files, in bytes.
+
+    Raises
+    ------
+    SynctaxError
+        What it raised on a file: on the first of those, in the order given.
     """
     sizes = {path: _size_bytes(path) for path in paths}
     if on_round is not None:
         on_round(what, sizes)
-    return map_files(
+    found: list[T] = []
+    for answer in map_files(
         partial(_whole, function=function, sizes_bytes=sizes),
         paths,
         workers=workers,
         on_progress=on_progress,
-    )
+    ):
+        if isinstance(answer, SynctaxError):
+            raise answer
+        found.append(answer)
+    return found
 
 
 def _whole(

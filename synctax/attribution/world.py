@@ -18,7 +18,6 @@ from synctax.attribution.walk import Reading
 from synctax.collectives.load import Cache
 from synctax.collectives.matches import Matches, Status
 from synctax.collectives.tax import Tax
-from synctax.errors import SynctaxError
 from synctax.notes import Note
 
 NS_PER_MS = 1_000_000
@@ -125,7 +124,7 @@ def read_world(
     """
     ranks = tax.matches.ranks
     todo = {rank.path: task for rank, task in zip(ranks, _tasks(tax), strict=True)}
-    answers = over_files(
+    seen = over_files(
         BUILDING,
         partial(read_and_see, todo=todo, reading=Reading(cache, tolerance_us=0)),
         list(todo),
@@ -133,11 +132,6 @@ def read_world(
         on_progress=on_progress,
         on_round=on_round,
     )
-    seen = []
-    for answer in answers:
-        if isinstance(answer, SynctaxError):
-            raise answer
-        seen.append(answer)
     return _world(tax, seen)
 
 

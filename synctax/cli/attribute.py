@@ -9,6 +9,7 @@ from synctax.attribution.options import Match, Method, Options, Window
 from synctax.cli.options import (
     Finite,
     RankSet,
+    end_tolerance_option,
     group_option,
     manifest_option,
     op_option,
@@ -92,12 +93,7 @@ class CollectiveIndex(click.ParamType):  # type: ignore[type-arg]  # generic sin
     show_default=True,
     help="A path stays on its stream if that was ready this close to the last.",
 )
-@click.option(
-    "--end-tolerance-us",
-    type=Finite(least=0),
-    metavar="US",
-    help="How far the ends of one collective may lie apart.  [default: as for measure]",
-)
+@end_tolerance_option
 @click.option("--per-collective", is_flag=True, help="A row for every collective.")
 @click.option("--per-rank", is_flag=True, help="A row for every rank.")
 @click.option("--per-group", is_flag=True, help="Tell sibling groups of a role apart.")

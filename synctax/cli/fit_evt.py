@@ -12,6 +12,7 @@ from synctax.cli.fit_evt_targets import check_targets
 from synctax.cli.options import (
     Finite,
     GroupSizes,
+    end_tolerance_option,
     group_option,
     manifest_option,
     op_option,
@@ -121,12 +122,7 @@ class _Level(click.FloatRange):
     show_default=True,
     help="A path stays on its stream if that was ready this close to the last.",
 )
-@click.option(
-    "--end-tolerance-us",
-    type=Finite(least=0),
-    metavar="US",
-    help="How far the ends of one collective may lie apart.  [default: as for measure]",
-)
+@end_tolerance_option
 @click.option("--per-block", is_flag=True, help="A row for every compute block.")
 @click.option(
     "--segments", is_flag=True, help="Prediction beside measurement, by kind of block."

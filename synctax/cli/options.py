@@ -204,6 +204,14 @@ workers_option: Decorator[Any] = click.option(
 )
 """`workers: int | None`; the result does not depend on it."""
 
+end_tolerance_option: Decorator[Any] = click.option(
+    "--end-tolerance-us",
+    type=Finite(least=0),
+    metavar="US",
+    help="How far the ends of one collective may lie apart.  [default: as for measure]",
+)
+"""`end_tolerance_us: float | None`, of commands that measure again."""
+
 manifest_option: Decorator[Any] = click.option(
     "--manifest",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from synctax.cli.options import (
-    Finite,
     StepRange,
+    end_tolerance_option,
     manifest_option,
     output_options,
     ranks_option,
@@ -58,12 +58,7 @@ class ChangeType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
     "step A. The whole window is replayed all the same.",
 )
 @ranks_option
-@click.option(
-    "--end-tolerance-us",
-    type=Finite(least=0),
-    metavar="US",
-    help="How far the ends of one collective may lie apart.  [default: as for measure]",
-)
+@end_tolerance_option
 @click.option("--per-op", is_flag=True, help="The tax by group role and operation.")
 @click.option("--per-step", is_flag=True, help="A row for every profiler step.")
 @manifest_option
