@@ -1,0 +1,187 @@
+"""A small tensor-parallel transformer, to record: `torchrun` runs it on CPUs (gloo) or GPUs.
+
+Ranks form a mesh of data-parallel by tensor-parallel ranks. Within a tensor-parallel group
+weights are split by columns and rows (Megatron-LM), and activations between the two by
+sequence: an all-gather before each column-parallel layer, a reduce-scatter after each
+row-parallel one. Across data-parallel ranks every layer's weights are sharded (as FSDP
+does): gathered before the layer runs, forward and backward, and the gradients scattered.
+
+    torchrun --nproc-per-node 4 examples/tensor_parallel.py --tp 2 --steps 8
+    synctax record --steps 3 -- torchrun --nproc-per-node 4 examples/tensor_parallel.py
+
+Only `torch` is needed. With `--traces DIR` it records itself with `synctax.record.profile`.
+"""
+
+import argparse
+import os
+from contextlib import nullcontext
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+
+
+class GatherSequence(torch.autograd.Function):
+    """All-gather along the sequence; backward reduce-scatters."""
+
+    @staticmethod
+    def forward(ctx, shard: Tensor, group: dist.ProcessGroup) -> Tensor:
+        ctx.group = group
+        return all_gather(shard, group)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
+        return reduce_scatter(grad, ctx.group), None
+
+
+class ScatterSequence(torch.autograd.Function):
+    """Reduce-scatter along the sequence; backward all-gathers."""
+
+    @staticmethod
+    def forward(ctx, whole: Tensor, group: dist.ProcessGroup) -> Tensor:
+        ctx.group = group
+        return reduce_scatter(whole, group)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
+        return all_gather(grad, ctx.group), None
+
+
+def all_gather(shard: Tensor, group: dist.ProcessGroup) -> Tensor:
+    """Join the shards of all ranks along the first dimension."""
+    whole = shard.new_empty(shard.shape[0] * group.size(), *shard.shape[1:])
+    dist.all_gather_into_tensor(whole, shard.contiguous(), group=group)
+    return whole
+
+
+def reduce_scatter(whole: Tensor, group: dist.ProcessGroup) -> Tensor:
+    """Sum over ranks; each rank keeps its part of the first dimension."""
+    shard = whole.new_empty(whole.shape[0] // group.size(), *whole.shape[1:])
+    dist.reduce_scatter_tensor(shard, whole.contiguous(), group=group)
+    return shard
+
+
+class ShardedWeight(nn.Module):
+    """A weight of which each data-parallel rank keeps one part; all-gathered for use."""
+
+    def __init__(self, rows: int, columns: int, group: dist.ProcessGroup) -> None:
+        super().__init__()
+        self.group = group
+        self.part = nn.Parameter(torch.empty(rows // group.size(), columns))
+        nn.init.normal_(self.part, std=columns**-0.5)
+
+    def forward(self) -> Tensor:
+        # backward of the gather is FSDP's reduce-scatter of gradients
+        return GatherSequence.apply(self.part, self.group)
+
+
+class Block(nn.Module):
+    """Attention and MLP, both column- then row-parallel, with sequence parallelism."""
+
+    def __init__(self, width: int, heads: int, mesh: DeviceMesh) -> None:
+        super().__init__()
+        self.tp, fsdp = mesh.get_group("tp"), mesh.get_group("fsdp")
+        self.heads = heads // self.tp.size()
+        split = width // self.tp.size()
+        self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
+        self.qkv = ShardedWeight(3 * split, width, fsdp)
+        self.out = ShardedWeight(width, split, fsdp)
+        self.up = ShardedWeight(4 * split, width, fsdp)
+        self.down = ShardedWeight(width, 4 * split, fsdp)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.attention(self.norms[0](x))
+        return x + self.mlp(self.norms[1](x))
+
+    def attention(self, x: Tensor) -> Tensor:
+        x = GatherSequence.apply(x, self.tp)
+        sequence, batch, _ = x.shape
+        qkv = nn.functional.linear(x, self.qkv())
+        # sequence, batch, heads, q|k|v -> batch, heads, sequence
+        q, k, v = qkv.view(sequence, batch, self.heads, -1).permute(1, 2, 0, 3).chunk(3, -1)
+        mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        mixed = mixed.permute(2, 0, 1, 3).reshape(sequence, batch, -1)
+        return ScatterSequence.apply(nn.functional.linear(mixed, self.out()), self.tp)
+
+    def mlp(self, x: Tensor) -> Tensor:
+        x = GatherSequence.apply(x, self.tp)
+        x = nn.functional.gelu(nn.functional.linear(x, self.up()))
+        return ScatterSequence.apply(nn.functional.linear(x, self.down()), self.tp)
+
+
+def sum_norm_gradients(model: nn.Module) -> None:
+    """Sum the gradients of norms, which every rank holds whole."""
+    grads = [p.grad for name, p in model.named_parameters() if "norms" in name]
+    flat = torch.cat([grad.flatten() for grad in grads])
+    dist.all_reduce(flat)
+    for grad, part in zip(grads, flat.split([g.numel() for g in grads]), strict=True):
+        grad.copy_(part.view_as(grad))
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tp", type=int, help="tensor-parallel ranks; default half of all")
+    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--heads", type=int, default=4)
+    parser.add_argument("--sequence", type=int, default=64)
+    parser.add_argument("--batch", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--traces", metavar="DIR", help="record 3 steps into this folder")
+    return parser.parse_args()
+
+
+def train(asked: argparse.Namespace, device: str) -> float:
+    """Train on random sequences; return the last loss."""
+    world = dist.get_world_size()
+    tp = asked.tp or max(world // 2, 1)
+    if world % tp:
+        raise SystemExit(f"--tp {tp} does not divide {world} ranks")
+    mesh = init_device_mesh(device, (world // tp, tp), mesh_dim_names=("fsdp", "tp"))
+    torch.manual_seed(asked.seed + dist.get_rank())
+    blocks = [Block(asked.width, asked.heads, mesh) for _ in range(asked.layers)]
+    model = nn.Sequential(*blocks).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    shape = (asked.sequence // tp, asked.batch, asked.width)
+    loss = torch.zeros(())
+    with recording(asked.traces) as window:
+        for _ in range(asked.steps):
+            x = torch.randn(shape, device=device)
+            loss = nn.functional.mse_loss(model(x), -x)
+            loss.backward()
+            sum_norm_gradients(model)
+            optimizer.step()
+            optimizer.zero_grad()
+            if window is not None:
+                window.step()
+    return loss.item()
+
+
+def recording(folder: str | None):
+    """Record into `folder`, or do nothing."""
+    if folder is None:
+        return nullcontext()
+    from synctax import record
+
+    return record.profile(folder, skip=2, steps=3)
+
+
+def main() -> None:
+    asked = options()
+    on_gpu = torch.cuda.is_available()
+    if on_gpu:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    else:
+        # as many threads as ranks: on shared cores more of them only wait for each other
+        torch.set_num_threads(1)
+    dist.init_process_group("nccl" if on_gpu else "gloo")
+    loss = train(asked, "cuda" if on_gpu else "cpu")
+    if dist.get_rank() == 0:
+        print(f"loss {loss:.4f} after {asked.steps} steps on {dist.get_world_size()} ranks")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

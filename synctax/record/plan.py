@@ -1,0 +1,175 @@
+"""What to record and what to delay: plain values that travel from a command to the job."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+Side = Literal["host", "gpu"]
+How = Literal["sleep", "spin"]
+Law = Literal["fixed", "uniform", "exponential"]
+StepBy = Literal["optimizer", "function", "run"]
+
+DEFAULT_SKIP = 5
+DEFAULT_WARMUP = 1
+DEFAULT_STEPS = 3
+DEFAULT_MEET_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class DelayRule:
+    """Which operators to delay, where, when and by how much.
+
+    Parameters
+    ----------
+    operator : str
+        Pattern (`fnmatch`, case matters) of the operator's name as the profiler writes it:
+        `aten::mm`, `aten::*mm`, `c10d::*`.
+    us : float
+        The delay in µs: itself, the least of a uniform law, the mean of an exponential.
+    us_max : float, optional
+        The largest of a uniform law, in µs.
+    law : str
+        `fixed`, `uniform` or `exponential`.
+    rank : int, optional
+        Global rank; None for all.
+    first_step, end_step : int
+        Steps from the first up to but not including the other, as the job counts them
+        (`ProfilerStep#N` in the trace); `end_step` None has no end.
+    nth : tuple of int, optional
+        Occurrences within a step to delay, from 0; None for all.
+    pick : int, optional
+        So many occurrences of each step, chosen at random among as many as the step
+        before had. Not together with `nth`.
+    seed : int
+        Of random amounts and choices; the same seed delays the same.
+    side : str
+        `host` delays the thread before it runs the operator: on a GPU, its launch. `gpu`
+        launches a kernel that spins before those of the operator.
+    how : str
+        `sleep` leaves the processor to others, `spin` keeps it busy (host only).
+
+    Raises
+    ------
+    ValueError
+        If values contradict each other.
+    """
+
+    operator: str
+    us: float
+    us_max: float | None = None
+    law: Law = "fixed"
+    rank: int | None = None
+    first_step: int = 0
+    end_step: int | None = None
+    nth: tuple[int, ...] | None = None
+    pick: int | None = None
+    seed: int = 0
+    side: Side = "host"
+    how: How = "sleep"
+
+    def __post_init__(self) -> None:
+        if not self.operator:
+            raise ValueError("a delay needs the name of an operator, such as aten::mm")
+        if not (math.isfinite(self.us) and self.us >= 0):
+            raise ValueError(f"a delay lasts 0 µs or more, not {self.us}")
+        if (self.us_max is not None) != (self.law == "uniform"):
+            raise ValueError("a uniform law, and no other, has a least and a largest delay")
+        if self.us_max is not None and not (
+            math.isfinite(self.us_max) and self.us_max >= self.us
+        ):
+            raise ValueError(f"the largest delay, {self.us_max}, is below {self.us} µs")
+        if self.end_step is not None and self.end_step <= self.first_step:
+            raise ValueError(f"no step lies in {self.first_step}:{self.end_step}")
+        if self.nth is not None and self.pick is not None:
+            raise ValueError("either occurrences (nth) or their number (pick), not both")
+        if self.pick is not None and self.pick < 1:
+            raise ValueError(f"pick at least one occurrence, not {self.pick}")
+        if min(self.nth or (0,)) < 0 or self.first_step < 0 or (self.rank or 0) < 0:
+            raise ValueError("ranks, steps and occurrences count from 0")
+        if self.side == "gpu" and self.how == "spin":
+            raise ValueError("spin or sleep is a choice of the host; a GPU always spins")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a job records.
+
+    Parameters
+    ----------
+    folder : Path
+        Traces go to `folder/iteration_N/rankR_trace.json.gz`.
+    skip, warmup, steps : int
+        Steps without, with a warming, and with a recording profiler, in that order.
+    record_shapes, with_stack : bool
+        As in `torch.profiler`.
+    delays : tuple of DelayRule
+    step_by : str
+        What ends a step of a script that was not changed: each `optimizer` step, each
+        call of a `function` (`step_at`), or nothing: the whole `run` is one window.
+    step_at : str
+        `module:function`, where `step_by` is `function`.
+    meet_timeout_s : float
+        How long ranks wait for each other before the window, in seconds; 0: not at all.
+
+    Raises
+    ------
+    ValueError
+        If values contradict each other.
+    """
+
+    folder: Path
+    skip: int = DEFAULT_SKIP
+    warmup: int = DEFAULT_WARMUP
+    steps: int = DEFAULT_STEPS
+    record_shapes: bool = True
+    with_stack: bool = False
+    delays: tuple[DelayRule, ...] = ()
+    step_by: StepBy = "optimizer"
+    step_at: str = ""
+    meet_timeout_s: float = DEFAULT_MEET_TIMEOUT_S
+
+    def __post_init__(self) -> None:
+        if min(self.skip, self.warmup) < 0:
+            raise ValueError("skip and warmup are 0 or more")
+        if self.steps < 1:
+            raise ValueError(f"record at least one step, not {self.steps}")
+        if bool(self.step_at) != (self.step_by == "function"):
+            raise ValueError("a function (step_at) and step_by 'function' go together")
+        if self.step_at and len([p for p in self.step_at.split(":") if p]) != 2:
+            raise ValueError(f"a function is module:function, not {self.step_at!r}")
+        if not (math.isfinite(self.meet_timeout_s) and self.meet_timeout_s >= 0):
+            raise ValueError(f"wait 0 s or more, not {self.meet_timeout_s}")
+
+    def to_json(self) -> str:
+        """Write it as JSON."""
+        return json.dumps(asdict(self) | {"folder": str(self.folder)})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Plan":
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        ValueError
+            If it is something else.
+        """
+        keys = _known(json.loads(text), cls)
+        rules = [
+            DelayRule(**_known(rule, DelayRule) | {"nth": _tuple(rule.get("nth"))})
+            for rule in keys["delays"]
+        ]
+        return cls(**keys | {"folder": Path(keys["folder"]), "delays": tuple(rules)})
+
+
+def _known(keys: Any, cls: type) -> dict[str, Any]:
+    names = {field.name for field in fields(cls)}
+    if not isinstance(keys, Mapping) or set(keys) - names:
+        raise ValueError(f"no {cls.__name__}: {keys!r}")
+    return dict(keys)
+
+
+def _tuple(values: list[int] | None) -> tuple[int, ...] | None:
+    return None if values is None else tuple(values)
