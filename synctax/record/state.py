@@ -1,0 +1,117 @@
+"""What became of each rank's recording, in a file that whoever started the job can read."""
+
+import json
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from synctax.errors import BadInputError
+
+SCHEMA = "synctax.record/1"
+FOLDER = "record"
+"""The states are in this folder, beside the traces' `iteration_N`."""
+
+Phase = Literal["waiting", "recording", "written", "cut", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class RankState:
+    """How far the recording of one rank is, or how it ended.
+
+    Parameters
+    ----------
+    rank, world_size : int
+        Global rank, and how many there are.
+    host : str
+    pid : int
+    backend : str
+        Of the default process group; empty without one.
+    torch : str
+        Its version.
+    state : str
+        `waiting` for the window, `recording`, `written`; `cut`: a trace was written, but
+        of a window that ended early; `nothing`: no trace was written.
+    reason : str
+        Why the window was cut, nothing was written, or ranks did not meet; may be empty.
+    steps_seen : int
+        Steps that had ended when this was written.
+    first_step, end_step : int
+        Steps of the window: from the first up to but not including the other. Where the
+        window has not begun, as planned.
+    trace, delays : str
+        Paths below the folder; empty where there is none.
+    """
+
+    rank: int
+    world_size: int
+    host: str
+    pid: int
+    backend: str = ""
+    torch: str = ""
+    state: Phase = "waiting"
+    reason: str = ""
+    steps_seen: int = 0
+    first_step: int = 0
+    end_step: int = 0
+    trace: str = ""
+    delays: str = ""
+
+
+def state_path(folder: Path, rank: int) -> Path:
+    """Where the state of a rank is."""
+    return folder / FOLDER / f"rank{rank}.json"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that appears whole under its name or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_state(folder: Path, state: RankState) -> None:
+    """Write the state of a rank, instead of the one before."""
+    keys = {"schema": SCHEMA} | asdict(state)
+    write_whole(state_path(folder, state.rank), json.dumps(keys) + "\n")
+
+
+def read_state(path: Path) -> RankState:
+    """Read what `write_state` wrote.
+
+    Raises
+    ------
+    BadInputError
+        If the file is something else.
+    """
+    try:
+        keys = json.loads(path.read_text(encoding="utf-8"))
+        return _state(keys)
+    except (OSError, TypeError, ValueError, LookupError) as error:
+        raise BadInputError(
+            f"{path} is not the state of a recorded rank ({SCHEMA}): {error}"
+        ) from error
+
+
+def read_states(folder: Path) -> list[RankState]:
+    """Read the states of all ranks that recorded into a folder, by rank.
+
+    Raises
+    ------
+    BadInputError
+        If a file is not the state of a rank.
+    """
+    paths = (folder / FOLDER).glob("rank*.json")
+    return sorted(map(read_state, paths), key=lambda state: state.rank)
+
+
+def _state(keys: Any) -> RankState:
+    found = keys["schema"]
+    if found != SCHEMA:
+        raise ValueError(f"the schema is {found!r}")
+    # a later version may know more
+    return RankState(**{f.name: keys[f.name] for f in fields(RankState) if f.name in keys})
