@@ -69,6 +69,7 @@ def extract(trace: RankTrace) -> RankCollectives:
         window="",
         start_ns=start,
         duration_ns=duration,
+        launch_ns=np.where(linked.anchors.known, linked.anchors.time_ns, start),
         op=does.op.astype(np.int8),
         group=member.group,
         kernel=kernel,

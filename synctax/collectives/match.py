@@ -71,8 +71,11 @@ def match(
 
 def default_end_tolerance_us(ranks: Sequence[RankCollectives]) -> float:
     """How far apart, in µs, the ends of one collective may lie if nobody says so."""
-    on_gpus = any(rank.comm_kernels for rank in ranks)
-    return DEFAULT_END_TOLERANCE_US if on_gpus else DEFAULT_CPU_END_TOLERANCE_US
+    return DEFAULT_END_TOLERANCE_US if _on_gpus(ranks) else DEFAULT_CPU_END_TOLERANCE_US
+
+
+def _on_gpus(ranks: Sequence[RankCollectives]) -> bool:
+    return any(rank.comm_kernels for rank in ranks)
 
 
 def _rows_of(table: Participations, number: int) -> I64:
@@ -140,7 +143,12 @@ def _match_group(
     one_host = _one_host(ranks, group.members)
     scale = SAME_HOST_OFFSET_NS if one_host else OTHER_HOST_OFFSET_NS
     union, identity = number(
-        rows, table, group, tolerance_ns=tolerance_ns, offset_scale_ns=scale
+        rows,
+        table,
+        group,
+        tolerance_ns=tolerance_ns,
+        offset_scale_ns=scale,
+        on_cpu=not _on_gpus(ranks),
     )
     slot = union.slot
     count = int(slot.max(initial=-1)) + 1
@@ -170,7 +178,9 @@ def _match_group(
         instant=instant,
         end_spread_ns=end_spread,
     )
-    status, reason = judge(facts, members=len(group.members), tolerance_ns=tolerance_ns)
+    status, reason = judge(
+        facts, members=len(group.members), size=group.size, tolerance_ns=tolerance_ns
+    )
     leader = np.searchsorted(slot, np.arange(count))
     return _Slots(
         rows, slot, op, identity[leader], status, reason, end_spread, start_spread, clocks

@@ -12,7 +12,7 @@ from synctax.collectives.model import Group, Origin
 from synctax.collectives.sources import Described, Sources, op_code
 from synctax.notes import Note
 from synctax.trace import names
-from synctax.trace.model import RankTrace, TraceMeta
+from synctax.trace.model import GroupConfig, RankTrace, TraceMeta
 from synctax.trace.names import by_name
 
 
@@ -182,7 +182,7 @@ def of_spans(
     group, known = labelled(trace, described)
     before = group < 0
     _by_record(trace, group, known, op)
-    own = groups.own_groups(trace.meta)
+    own = [c for c in groups.own_groups(trace.meta) if _has_spans(c)]
     if len(own) == 1 and (group < 0).any():
         (config,) = own
         group[group < 0] = _number(known, groups.from_config(config))
@@ -200,6 +200,12 @@ def of_spans(
         *_ranks_unknown(group, known),
     )
     return Membership(group.astype(np.int32), tuple(known), notes)
+
+
+def _has_spans(config: GroupConfig) -> bool:
+    """Whether a group's backend may have ranges on the CPU; one that is not told may."""
+    backends = [part.rpartition(":")[2] for part in config.backend.split(",")]
+    return not config.backend or any(names.is_span(f"{one}:") for one in backends)
 
 
 def _number(known: list[Group], group: Group) -> int:
@@ -241,13 +247,17 @@ def _by_thread(
     own: list[Group],
     known: list[Group],
 ) -> None:
-    """Deal the backend's threads out to the groups, two each, oldest first."""
+    """Deal the backend's threads out to the groups, two each, oldest first.
+
+    All of them, where the recorder lists them; else those that ran something must be all.
+    """
     issuing = np.unique(trace.events.lane[sources.operator[sources.operator >= 0]])
     lane = trace.events.lane[sources.event]
     lost = (group < 0) & ~np.isin(lane, issuing)
-    lanes = np.unique(lane[lost])
-    lanes = lanes[np.argsort(trace.lanes.thread[lanes])]
-    if lanes.size != 2 * len(own):
+    ran = np.sort(trace.lanes.thread[np.unique(lane[lost])]).tolist()
+    threads = trace.meta.runner_threads or ran
+    if len(threads) != 2 * len(own) or not {*ran} <= {*threads}:
         return
-    dealt = {int(lane): _number(known, own[i // 2]) for i, lane in enumerate(lanes)}
-    group[lost] = [dealt[code] for code in lane[lost].tolist()]
+    group_of = {thread: own[i // 2] for i, thread in enumerate(threads)}
+    number = {thread: _number(known, group_of[thread]) for thread in ran}
+    group[lost] = [number[one] for one in trace.lanes.thread[lane[lost]].tolist()]

@@ -98,6 +98,8 @@ class RankCollectives:
     ----------
     start_ns, duration_ns : (n,) int64
         Exact, on this rank's own clock.
+    launch_ns : (n,) int64
+        When the host launched it, on the same clock; `start_ns` where that is unknown.
     op : (n,) int8
         `Op`.
     group : (n,) int32
@@ -145,6 +147,7 @@ class RankCollectives:
     window: str
     start_ns: I64
     duration_ns: I64
+    launch_ns: I64
     op: I8
     group: I32
     kernel: I32

@@ -12,6 +12,7 @@ from synctax.collectives.keyed import union_by_key
 from synctax.collectives.matches import Identity
 from synctax.collectives.model import Op
 from synctax.collectives.pool import JobGroup, Participations
+from synctax.collectives.settled import settled
 from synctax.collectives.union import Union, union_by_order
 
 
@@ -22,6 +23,7 @@ def number(
     *,
     tolerance_ns: float,
     offset_scale_ns: float,
+    on_cpu: bool,
 ) -> tuple[Union, I8]:
     """Number the collectives of a group by the best identity its rows have.
 
@@ -35,6 +37,8 @@ def number(
         Their group.
     tolerance_ns, offset_scale_ns : float
         As in `align.align`.
+    on_cpu : bool
+        The collectives are ranges on CPU threads, of which none is lost inside a window.
 
     Returns
     -------
@@ -62,7 +66,8 @@ def number(
     pair = _pairs(rows, table)
     for which in np.unique(pair[kind < 0]):
         inside = np.flatnonzero((kind < 0) & (pair == which))
-        part = union_by_order(rows[inside], table, aligner)
+        sure = settled(rows[inside], table) if on_cpu else None
+        part = sure or union_by_order(rows[inside], table, aligner)
         union.slot[inside] = part.slot + union.slot.max(initial=-1) + 1
         union.doubt[inside] = part.doubt
     return union, identity

@@ -48,6 +48,7 @@ class Participations:
     group: I32
     start_ns: I64
     duration_ns: I64
+    launch_ns: I64
     op: I8
     dtype: I32
     payload_bytes: I64
@@ -212,6 +213,7 @@ def _concatenate(ranks: Sequence[RankCollectives], maps: list[I32]) -> Participa
         group=np.concatenate([np.empty(0, np.int32), *groups]),
         start_ns=join("start_ns", np.int64),
         duration_ns=join("duration_ns", np.int64),
+        launch_ns=join("launch_ns", np.int64),
         op=join("op", np.int8),
         dtype=np.concatenate([np.empty(0, np.int32), *codes]),
         payload_bytes=join("payload_bytes", np.int64),

@@ -31,7 +31,9 @@ class Facts:
     end_spread_ns: F64
 
 
-def judge(facts: Facts, *, members: int, tolerance_ns: float) -> tuple[I8, list[str]]:
+def judge(
+    facts: Facts, *, members: int, size: int, tolerance_ns: float
+) -> tuple[I8, list[str]]:
     """Give each collective its status (but for the window's head) and the reason.
 
     Parameters
@@ -40,6 +42,8 @@ def judge(facts: Facts, *, members: int, tolerance_ns: float) -> tuple[I8, list[
         Of one group.
     members : int
         How many ranks of the group were read.
+    size : int
+        How many it has.
     tolerance_ns : float
         Ends of one collective may lie this far apart.
 
@@ -59,6 +63,8 @@ def judge(facts: Facts, *, members: int, tolerance_ns: float) -> tuple[I8, list[
         for one in np.flatnonzero(which & (status == Status.OK)):
             status[one], reason[one] = verdict, why
 
+    if size == 1:
+        say(seen > 0, Status.UNMATCHED, "the group has one rank, which waits for nobody")
     if members == 1:
         say(seen > 0, Status.UNMATCHED, "only one rank of the group was read")
     doubtful = np.flatnonzero(facts.doubt)

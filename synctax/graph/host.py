@@ -14,7 +14,7 @@ from synctax.graph.model import NodeKind
 from synctax.graph.slices import exclusive_slices
 from synctax.notes import Note
 from synctax.trace.model import EventKind, RankTrace
-from synctax.trace.names import by_name, range_kind
+from synctax.trace.names import by_name, is_dispatch, range_kind
 from synctax.trace.steps import step_number
 
 
@@ -92,6 +92,7 @@ def _rows(trace: RankTrace, spans: I64, launching: I64) -> tuple[I64, int]:
         host |= events.kind == kind
     is_step = by_name(trace.strings, events.name, _is_step, np.bool_)
     host &= ~(is_step & (events.kind == EventKind.ANNOTATION))
+    host &= ~by_name(trace.strings, events.name, is_dispatch, np.bool_)
     busy = np.zeros(trace.lanes.thread.size + 1, np.bool_)
     busy[events.lane[host & (events.kind != EventKind.RUNTIME)]] = True
     busy[events.lane[launching]] = True

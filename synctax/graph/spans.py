@@ -13,7 +13,7 @@ from synctax.arrays import ABSENT, I64
 from synctax.collectives.catalog import Catalog
 from synctax.graph.lookup import runs
 from synctax.trace.model import RankTrace
-from synctax.trace.names import by_name, operation
+from synctax.trace.names import by_name, operation, runs_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,9 @@ class Issued:
 def issued(trace: RankTrace, found: Catalog, spans: I64) -> Issued:
     """Pair the spans of each operation with the operators of it, in order of start.
 
+    Operators of an operation that the backend never ran were run as another one, if there
+    is one that stands in for it (`names.runs_as`).
+
     A backend starts collectives in the order in which they were issued, and none before.
     As many at the beginning as that demands were issued before the window; operators that
     are left over at its end had no time to run.
@@ -54,12 +57,21 @@ def issued(trace: RankTrace, found: Catalog, spans: I64) -> Issued:
     events, start = trace.events, trace.events.start_ns
     sources = _outermost(trace, found.operators if found.operators.size else found.records)
     codes: dict[str | None, int] = {}
+    ran_ops: set[str | None] = set()
 
-    def code(name: str) -> int:
-        return codes.setdefault(operation(name), len(codes))
+    def of_range(name: str) -> int:
+        op = operation(name)
+        ran_ops.add(op)
+        return codes.setdefault(op, len(codes))
 
-    of_span = by_name(trace.strings, events.name[spans], code, np.int64)
-    of_source = by_name(trace.strings, events.name[sources], code, np.int64)
+    def of_operator(name: str) -> int:
+        op = operation(name)
+        if op not in ran_ops and runs_as(op) in ran_ops:
+            op = runs_as(op)
+        return codes.setdefault(op, len(codes))
+
+    of_span = by_name(trace.strings, events.name[spans], of_range, np.int64)
+    of_source = by_name(trace.strings, events.name[sources], of_operator, np.int64)
     operator = np.full(spans.size, ABSENT, np.int64)
     for number in np.unique(of_span).tolist():
         ran = np.flatnonzero(of_span == number)

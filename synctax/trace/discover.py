@@ -30,9 +30,11 @@ _COMPANIONS = (
     Format.STACKS,
     Format.MEMORY_SNAPSHOT,
     Format.SYNTH_TRUTH,
+    Format.RECORD_NOTES,
     Format.OTHER_JSON,
     Format.TEXT,
 )
+_OWN = (Format.SYNTH_TRUTH, Format.RECORD_NOTES)
 _URL = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
@@ -329,7 +331,7 @@ def _why_not(found: _Found) -> Skipped | None:
         return None  # reading it will fail too, and be told as a trace that is broken
     if kind.is_trace or kind.format is Format.EMPTY:
         return None
-    if kind.format is Format.SYNTH_TRUTH and not found.named:
+    if kind.format in _OWN and not found.named:
         return _PASSED_OVER
     reason, _, remedy = kind.sentence.removeprefix("it ").partition(": ")
     return Skipped(found.path, reason, remedy, companion=kind.format in _COMPANIONS)

@@ -17,7 +17,7 @@ _KEYS = (
     "distributedInfo", "deviceProperties", "baseTimeNanoseconds", "host_name",
     "PT_PROFILER_JOB_NAME", "cupti_version", "cuda_runtime_version",
     "cuda_driver_version", "hip_runtime_version", "hip_driver_version",
-    "pytorch_version", "torch_version",
+    "pytorch_version", "torch_version", "synctax",
 )  # fmt: skip
 
 
@@ -83,7 +83,14 @@ def _meta(document: dict[str, Any], tally: Tally) -> TraceMeta:
         job=_text(document.get("PT_PROFILER_JOB_NAME")),
         base_time_ns=_base_time(document.get("baseTimeNanoseconds"), tally),
         versions=_versions(document),
+        runner_threads=_threads(_mapping(document.get("synctax")), tally),
     )
+
+
+def _threads(recorder: dict[str, Any], tally: Tally) -> tuple[int, ...]:
+    """Return the threads that `synctax.record` lists."""
+    listed = [_count(thread, tally) for thread in _list(recorder.get("gloo_threads"))]
+    return tuple(sorted({thread for thread in listed if thread is not None}))
 
 
 def _base_time(value: Any, tally: Tally) -> int:

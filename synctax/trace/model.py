@@ -74,6 +74,9 @@ class TraceMeta:
     """The profiler's own mark of its start (`Iteration Start`), same clock as events."""
     profiler_end_ns: int | None = None
     """The profiler's own mark of its end (`Record Window End`), same clock as events."""
+    runner_threads: tuple[int, ...] = ()
+    """Threads of a CPU backend that run collectives (gloo: two a group, in the order in
+    which groups were made), where the recorder listed them; ascending."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,8 @@ class _Tables:
     copy_engine: re.Pattern[str]
     ranges: tuple[tuple[str, RangeKind], ...]
     spans: tuple[str, ...]
+    dispatch: frozenset[str]
+    runs_as: Mapping[str, str]
     calls: Mapping[str, CallKind]
     ops: Mapping[str, str]
     dtypes: Mapping[str, DType]
@@ -97,6 +99,8 @@ def _tables() -> _Tables:
         copy_engine=re.compile(data["copy_engine"]["pattern"]),
         ranges=tuple((prefix, kind) for kind in kinds for prefix in data["range"][kind]),
         spans=tuple(data["range"]["span"]),
+        dispatch=frozenset(data["range"]["dispatch"]),
+        runs_as=data["runs_as"],
         calls={name: kind for kind, names in data["call"].items() for name in names},
         ops={name: op for op, names in data["op"].items() for name in names},
         dtypes={
@@ -234,6 +238,22 @@ def range_kind(name: str) -> RangeKind | None:
 def is_span(name: str) -> bool:
     """Tell whether a range is a collective itself: backends that run on the CPU."""
     return name.startswith(_tables().spans)
+
+
+def is_dispatch(name: str) -> bool:
+    """Tell whether a range is the dispatcher's around Python code, and no work itself."""
+    return name in _tables().dispatch
+
+
+def runs_as(op: str | None) -> str | None:
+    """Tell what a CPU backend without an algorithm for an operation runs instead.
+
+    Examples
+    --------
+    >>> runs_as("reduce_scatter"), runs_as("all_gather")
+    ('all_reduce', None)
+    """
+    return None if op is None else _tables().runs_as.get(op)
 
 
 def call(name: str) -> CallKind | None:

@@ -29,6 +29,7 @@ class Format(Enum):
     STACKS = "a list of collapsed stacks"
     MEMORY_SNAPSHOT = "a CUDA memory snapshot"
     SYNTH_TRUTH = "the true waits of a made-up job"
+    RECORD_NOTES = "what was done to a recorded job"
     OTHER_JSON = "JSON without traceEvents"
     TEXT = "text"
     ARCHIVE = "an archive or compressed in a way that is not read"
@@ -43,6 +44,7 @@ _ADVICE = {
     Format.STACKS: f"stacks have no times; {_EXPORT}",
     Format.MEMORY_SNAPSHOT: f"a snapshot has no kernels; {_EXPORT}",
     Format.SYNTH_TRUTH: "give the folder of its traces",
+    Format.RECORD_NOTES: "give the folder of its traces",
     Format.OTHER_JSON: f"a trace has a list of traceEvents; {_EXPORT}",
     Format.TEXT: f"a trace is JSON, plain, .gz or .zst; {_EXPORT}",
     Format.ARCHIVE: "unpack it; traces are read plain, as .gz or as .zst",
@@ -118,6 +120,7 @@ _TRACE_KEY = re.compile(
 )
 _EVENT = re.compile(rb'\A[\s\xef\xbb\xbf]*\[\s*(?:\]|[,\s]*\{[^{}]*"ph"\s*:)')
 _TRUTH = re.compile(rb'\A\{\s*"schema"\s*:\s*"synctax\.synth-truth/')
+_NOTES = re.compile(rb'\A\{\s*"schema"\s*:\s*"synctax\.(?:record|delays)/')
 _EXECUTION = re.compile(rb'"schema"\s*:\s*"[^"]*"')
 _NODES = re.compile(rb'"(?:nodes|start_ts|finish_ts)"\s*:')
 _SNAPSHOT = re.compile(rb'"(?:segments|device_traces|allocator_settings)"\s*:')
@@ -142,6 +145,8 @@ def _format(plain: bytes, raw: bytes, path: str) -> Format:
 def _json_format(text: bytes) -> Format:
     if _TRUTH.match(text):
         return Format.SYNTH_TRUTH
+    if _NOTES.match(text):
+        return Format.RECORD_NOTES
     if b'"traceEvents"' in text or _EVENT.match(text):
         return Format.KINETO
     if _EXECUTION.search(text) and _NODES.search(text):

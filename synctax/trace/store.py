@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION: Final = 1
 """Of this file's layout; a file of another version is refused."""
 
-PARSER_VERSION: Final = 1
+PARSER_VERSION: Final = 2
 """Counts what the reader puts into columns: raise it when the same file gives others."""
 
 TEMPORARY_SUFFIX: Final = ".tmp"
@@ -244,4 +244,6 @@ def _meta(values: dict[str, Any]) -> TraceMeta:
         for g in values["groups"]
     )
     devices = tuple(Device(**device) for device in values["devices"])
-    return TraceMeta(**{**values, "groups": groups, "devices": devices})
+    threads = tuple(values["runner_threads"])
+    lists = {"groups": groups, "devices": devices, "runner_threads": threads}
+    return TraceMeta(**{**values, **lists})

@@ -63,6 +63,7 @@ def rank(
         window=window,
         start_ns=end - duration,
         duration_ns=duration,
+        launch_ns=end - duration,
         op=ints([one.op for one in c], np.int8),
         group=ints([one.group for one in c], np.int32),
         kernel=ints([0 for _ in c], np.int32),

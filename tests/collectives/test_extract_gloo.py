@@ -86,6 +86,28 @@ def test_fewer_threads_than_the_groups_should_have_tell_nothing():
     assert reasons(found) == {"group_unlabelled": 2}
 
 
+def test_listed_threads_tell_groups_apart_though_some_ran_nothing():
+    """The default group has run nothing; its threads are the two oldest."""
+    listed = (5960, 5961, 5975, 5976, 5981, 5982)
+    meta = TraceMeta(rank=0, groups=(DEFAULT, TP, DP), runner_threads=listed)
+    found = extract(rank_trace(two_reductions(), meta))
+    assert roles(found) == ["dp", "tp"]
+    assert reasons(found) == {"group_inferred": 2}
+
+
+@pytest.mark.parametrize("listed", [(5960, 5961, 5975, 5976), (1, 2, 3, 4, 5, 5975)])
+def test_listed_threads_that_do_not_fit_tell_nothing(listed):
+    meta = TraceMeta(rank=0, groups=(DEFAULT, TP, DP), runner_threads=listed)
+    found = extract(rank_trace(two_reductions(), meta))
+    assert roles(found) == ["unlabelled", "unlabelled"]
+
+
+def test_a_group_of_another_backend_has_no_threads():
+    nccl = GroupConfig("3", "mesh_ep", "cuda:nccl", 2, (0, 1))
+    found = extract(rank_trace(two_reductions(), TraceMeta(rank=0, groups=(TP, nccl))))
+    assert roles(found) == ["tp", "tp"]
+
+
 def record(ts, group, collective="allreduce"):
     return op("record_param_comms", ts, 5, tid=MAIN, **{
         "Collective name": collective, "Process Group Name": group,

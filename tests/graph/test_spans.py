@@ -127,6 +127,40 @@ def test_a_collective_on_the_programs_own_thread_needs_no_issuer():
     assert story.reasons() == {}
 
 
+def test_what_the_backend_runs_instead_is_issued_by_the_operator_that_asked_for_it():
+    """gloo reduces everywhere for a reduce-scatter, between all-reduces asked for."""
+    story = Told(
+        asked(0, 10, "_reduce_scatter_base_"), ran(20, 100),
+        cpu_op("aten::mm", 130, 50, tid=MAIN),
+        asked(190, 10), ran(210, 40),
+    )  # fmt: skip
+    assert story.reasons()["span_issuer_inferred"] == 2
+    assert story.path("gloo:all_reduce")[-2:] == [
+        ("gap before c10d::allreduce_", 10), ("c10d::allreduce_", 10),
+    ]  # fmt: skip
+
+
+def test_an_operation_that_the_backend_ran_itself_stands_in_for_no_other():
+    story = Told(
+        asked(0, 10, "reduce_scatter_"), ran(20, 30, "reduce_scatter"),
+        asked(60, 10), ran(80, 40),
+    )  # fmt: skip
+    assert story.reasons()["span_issuer_inferred"] == 2
+
+
+def test_time_in_python_code_of_an_operator_is_the_operators():
+    """A `TorchDispatchMode` shows as a range inside the operator that it handles."""
+    story = Told(
+        cpu_op("aten::mm", 0, 100, tid=MAIN),
+        cpu_op("PythonDispatchMode", 2, 96, tid=MAIN),
+        cpu_op("aten::mm", 80, 15, tid=MAIN),
+        asked(110, 10), ran(125, 40),
+    )  # fmt: skip
+    assert {name for name, *_ in story.thread(MAIN)} == {
+        "aten::mm", "gap before c10d::allreduce_", "c10d::allreduce_",
+    }  # fmt: skip
+
+
 def test_what_a_collective_holds_is_part_of_it():
     story = Told(asked(0, 10), ran(20, 50), cpu_op("aten::copy_", 30, 10, tid=POOL))
     assert story.thread(POOL) == [("gloo:all_reduce", 20, 70)]

@@ -140,6 +140,17 @@ def test_declared_ranks_beyond_all_ranks_are_absent_and_counted(tmp_path, ranks)
     assert "integer_out_of_range" in reasons(result)
 
 
+@pytest.mark.parametrize(
+    ("listed", "threads"),
+    [([31, 30, 30], (30, 31)), ([2**70, "x", 30], (30,)), ("none", ()), (None, ())],
+)
+def test_threads_that_the_recorder_lists_are_read_where_they_are_numbers(
+    tmp_path, listed, threads
+):
+    result = read(tmp_path, trace(step(1, 1, 5), synctax={"gloo_threads": listed}))
+    assert result.meta.runner_threads == threads
+
+
 def test_a_group_named_by_a_number_beyond_64_bits_is_absent_and_counted(tmp_path):
     one = collective(1, 5)
     one["args"]["Process Group Name"] = 2**70

@@ -47,6 +47,7 @@ META = TraceMeta(
     versions={"cuda_runtime": "12.8"},
     profiler_start_ns=-5,
     profiler_end_ns=2**62,
+    runner_threads=(5975, 5981),
 )
 
 

@@ -1,0 +1,73 @@
+"""On CPUs the order is settled where ranks agree step by step, however far ends scatter."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from synctax.collectives.match import match
+from synctax.collectives.matches import Identity, Status
+from synctax.collectives.model import Op
+from tests.collectives.job import C, rank
+
+SPACING_US = 10_000.0
+COUNT = 24
+
+
+def member(number, *, late=(), drop=(), stretch=(), step=lambda k: k // 4, on_cpu=True):
+    """One rank: a collective every 10 ms; those in `late` leave 4 ms after the others."""
+    made = [
+        C(
+            (k + 1) * SPACING_US + 4000.0 * (k in late),
+            6000.0 + 4000.0 * (k in late) + 9000.0 * (k in stretch),
+            op=Op.ALL_REDUCE if k % 3 else Op.ALL_GATHER,
+            payload=1000,
+            step=step(k),
+        )
+        for k in range(COUNT)
+        if k not in drop
+    ]
+    return rank(number, made, on_cpu=on_cpu)
+
+
+def statuses(*ranks):
+    found = match(ranks)
+    return found, np.bincount(found.status, minlength=len(Status))
+
+
+LATE = (5, 11, 17)
+
+
+def test_an_end_far_from_the_others_casts_no_doubt_where_steps_settle_the_order():
+    found, count = statuses(member(0), member(1), member(2, late=LATE), member(3))
+    assert len(found) == COUNT
+    assert count[Status.OK] == COUNT - 1  # but the head
+    assert (found.identity == Identity.ORDER).all()
+    assert_array_equal(found.end_spread_ns[list(LATE)], [4_000_000.0] * 3)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"step": lambda k: -1},
+        {"step": lambda k: (k + 1) // 4},
+        {"drop": (12,)},
+        {"stretch": (12,)},
+        {"on_cpu": False},
+    ],
+    ids=["no steps", "other steps", "one lost", "two at a time", "on GPUs"],
+)
+def test_else_ends_must_prove_it(odd):
+    """The same ends are doubted where something else does not settle the order."""
+    others = {k: v for k, v in odd.items() if k == "on_cpu"} | (
+        odd if odd.get("step") and odd["step"](3) < 0 else {}
+    )
+    ranks = [member(n, **others) for n in (0, 1, 3)] + [member(2, late=LATE, **odd)]
+    found, _ = statuses(*ranks)
+    assert (found.status == Status.UNMATCHED).any()
+
+
+def test_an_end_beyond_the_tolerance_is_still_not_believed():
+    ranks = [member(0), member(1, late=(7,))]
+    found = match(ranks, end_tolerance_us=3000.0)
+    assert found.status[7] == Status.UNMATCHED
+    assert found.reasons[found.reason[7]] == "ends are further apart than the tolerance"
