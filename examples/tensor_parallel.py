@@ -1,4 +1,4 @@
-"""A small tensor-parallel transformer, to record: `torchrun` runs it on CPUs (gloo) or GPUs.
+"""A small tensor-parallel transformer, to record: on CPUs (gloo) or GPUs (NCCL).
 
 Ranks form a mesh of data-parallel by tensor-parallel ranks. Within a tensor-parallel group
 weights are split by columns and rows (Megatron-LM), and activations between the two by
@@ -6,10 +6,11 @@ sequence: an all-gather before each column-parallel layer, a reduce-scatter afte
 row-parallel one. Across data-parallel ranks every layer's weights are sharded (as FSDP
 does): gathered before the layer runs, forward and backward, and the gradients scattered.
 
-    torchrun --nproc-per-node 4 examples/tensor_parallel.py --tp 2 --steps 8
-    synctax record --steps 3 -- torchrun --nproc-per-node 4 examples/tensor_parallel.py
+    torchrun --nproc-per-node 4 examples/tensor_parallel.py --tp 2
+    synctax record -- torchrun --nproc-per-node 4 examples/tensor_parallel.py --steps 12
 
-Only `torch` is needed. With `--traces DIR` it records itself with `synctax.record.profile`.
+Only `torch` is needed, and `python` alone runs it on one rank. With `--traces DIR` it
+records itself with `synctax.record.profile`.
 """
 
 import argparse
@@ -48,17 +49,22 @@ class ScatterSequence(torch.autograd.Function):
         return all_gather(grad, ctx.group), None
 
 
+# PyTorch 2.13 renamed both
+gather_into = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
+scatter_into = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
+
+
 def all_gather(shard: Tensor, group: dist.ProcessGroup) -> Tensor:
     """Join the shards of all ranks along the first dimension."""
     whole = shard.new_empty(shard.shape[0] * group.size(), *shard.shape[1:])
-    dist.all_gather_into_tensor(whole, shard.contiguous(), group=group)
+    gather_into(whole, shard.contiguous(), group=group)
     return whole
 
 
 def reduce_scatter(whole: Tensor, group: dist.ProcessGroup) -> Tensor:
     """Sum over ranks; each rank keeps its part of the first dimension."""
     shard = whole.new_empty(whole.shape[0] // group.size(), *whole.shape[1:])
-    dist.reduce_scatter_tensor(shard, whole.contiguous(), group=group)
+    scatter_into(shard, whole.contiguous(), group=group)
     return shard
 
 
@@ -133,12 +139,25 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def check(asked: argparse.Namespace, tp: int, fsdp: int) -> None:
+    """Refuse sizes that ranks cannot share evenly."""
+    shared = {
+        "--heads": (asked.heads, tp),
+        "--width": (asked.width, asked.heads * tp * fsdp),
+        "--sequence": (asked.sequence, tp),
+    }
+    for option, (size, parts) in shared.items():
+        if size % parts:
+            raise SystemExit(f"{option} {size} cannot be split evenly into {parts}")
+
+
 def train(asked: argparse.Namespace, device: str) -> float:
     """Train on random sequences; return the last loss."""
     world = dist.get_world_size()
     tp = asked.tp or max(world // 2, 1)
     if world % tp:
         raise SystemExit(f"--tp {tp} does not divide {world} ranks")
+    check(asked, tp, world // tp)
     mesh = init_device_mesh(device, (world // tp, tp), mesh_dim_names=("fsdp", "tp"))
     torch.manual_seed(asked.seed + dist.get_rank())
     blocks = [Block(asked.width, asked.heads, mesh) for _ in range(asked.layers)]
@@ -174,8 +193,11 @@ def main() -> None:
     if on_gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     else:
-        # as many threads as ranks: on shared cores more of them only wait for each other
+        # ranks share the cores: more threads would only wait for each other
         torch.set_num_threads(1)
+    alone = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "0"}
+    if "RANK" not in os.environ:
+        os.environ.update(alone)
     dist.init_process_group("nccl" if on_gpu else "gloo")
     loss = train(asked, "cuda" if on_gpu else "cpu")
     if dist.get_rank() == 0:
