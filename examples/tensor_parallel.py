@@ -3,8 +3,8 @@
 Ranks form a mesh of data-parallel by tensor-parallel ranks. Within a tensor-parallel group
 weights are split by columns and rows (Megatron-LM), and activations between the two by
 sequence: an all-gather before each column-parallel layer, a reduce-scatter after each
-row-parallel one. Across data-parallel ranks every layer's weights are sharded (as FSDP
-does): gathered before the layer runs, forward and backward, and the gradients scattered.
+row-parallel one. Across data-parallel ranks the weights of every layer are sharded, as FSDP
+does: all-gathered before the layer runs, and their gradients reduce-scattered after it.
 
     torchrun --nproc-per-node 4 examples/tensor_parallel.py --tp 2
     synctax record -- torchrun --nproc-per-node 4 examples/tensor_parallel.py --steps 12
@@ -68,52 +68,43 @@ def reduce_scatter(whole: Tensor, group: dist.ProcessGroup) -> Tensor:
     return shard
 
 
-class ShardedWeight(nn.Module):
-    """A weight of which each data-parallel rank keeps one part; all-gathered for use."""
-
-    def __init__(self, rows: int, columns: int, group: dist.ProcessGroup) -> None:
-        super().__init__()
-        self.group = group
-        self.part = nn.Parameter(torch.empty(rows // group.size(), columns))
-        nn.init.normal_(self.part, std=columns**-0.5)
-
-    def forward(self) -> Tensor:
-        # backward of the gather is FSDP's reduce-scatter of gradients
-        return GatherSequence.apply(self.part, self.group)
-
-
 class Block(nn.Module):
     """Attention and MLP, both column- then row-parallel, with sequence parallelism."""
 
     def __init__(self, width: int, heads: int, mesh: DeviceMesh) -> None:
         super().__init__()
-        self.tp, fsdp = mesh.get_group("tp"), mesh.get_group("fsdp")
+        self.tp, self.fsdp = mesh.get_group("tp"), mesh.get_group("fsdp")
         self.heads = heads // self.tp.size()
         split = width // self.tp.size()
         self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
-        self.qkv = ShardedWeight(3 * split, width, fsdp)
-        self.out = ShardedWeight(width, split, fsdp)
-        self.up = ShardedWeight(4 * split, width, fsdp)
-        self.down = ShardedWeight(width, 4 * split, fsdp)
+        self.shapes = [(3 * split, width), (width, split), (4 * split, width)]
+        self.shapes.append((width, 4 * split))
+        own = sum(rows * columns for rows, columns in self.shapes) // self.fsdp.size()
+        self.shard = nn.Parameter(torch.empty(own))
+        nn.init.normal_(self.shard, std=width**-0.5)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x + self.attention(self.norms[0](x))
-        return x + self.mlp(self.norms[1](x))
+        # as FSDP: one all-gather a layer, whose backward reduce-scatters the gradients
+        whole = GatherSequence.apply(self.shard, self.fsdp)
+        flat = whole.split([rows * columns for rows, columns in self.shapes])
+        qkv, out, up, down = (w.view(s) for w, s in zip(flat, self.shapes, strict=True))
+        x = x + self.attention(self.norms[0](x), qkv, out)
+        return x + self.mlp(self.norms[1](x), up, down)
 
-    def attention(self, x: Tensor) -> Tensor:
+    def attention(self, x: Tensor, qkv_weight: Tensor, out: Tensor) -> Tensor:
         x = GatherSequence.apply(x, self.tp)
         sequence, batch, _ = x.shape
-        qkv = nn.functional.linear(x, self.qkv())
+        qkv = nn.functional.linear(x, qkv_weight)
         # sequence, batch, heads, q|k|v -> batch, heads, sequence
         q, k, v = qkv.view(sequence, batch, self.heads, -1).permute(1, 2, 0, 3).chunk(3, -1)
         mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         mixed = mixed.permute(2, 0, 1, 3).reshape(sequence, batch, -1)
-        return ScatterSequence.apply(nn.functional.linear(mixed, self.out()), self.tp)
+        return ScatterSequence.apply(nn.functional.linear(mixed, out), self.tp)
 
-    def mlp(self, x: Tensor) -> Tensor:
+    def mlp(self, x: Tensor, up: Tensor, down: Tensor) -> Tensor:
         x = GatherSequence.apply(x, self.tp)
-        x = nn.functional.gelu(nn.functional.linear(x, self.up()))
-        return ScatterSequence.apply(nn.functional.linear(x, self.down()), self.tp)
+        x = nn.functional.gelu(nn.functional.linear(x, up))
+        return ScatterSequence.apply(nn.functional.linear(x, down), self.tp)
 
 
 def sum_norm_gradients(model: nn.Module) -> None:
