@@ -28,6 +28,7 @@ from synctax.schema.evt import (
     FIT_EVT_QQ,
     FIT_EVT_SEGMENTS,
 )
+from synctax.schema.inject import INJECT, INJECT_COLLECTIVES
 from synctax.schema.inspect import INSPECT_FILES, INSPECT_GROUPS
 from synctax.schema.measure import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 from synctax.schema.table import Column, DType, Table
@@ -52,6 +53,8 @@ __all__ = [
     "FIT_EVT_POINTS",
     "FIT_EVT_QQ",
     "FIT_EVT_SEGMENTS",
+    "INJECT",
+    "INJECT_COLLECTIVES",
     "INSPECT_FILES",
     "INSPECT_GROUPS",
     "MEASURE",

@@ -1,0 +1,92 @@
+"""Which step gets which delay: all sizes in random order, block after block."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from synctax.record.plan import DelayRule
+
+DEFAULT_DOSES_MS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0)
+"""Those of the Synchronization-tax paper, section 4.3: 0 to 20 ms."""
+
+DEFAULT_REPEATS = 5
+DEFAULT_PICK = 2
+DEFAULT_RANK = 1
+DEFAULT_OPERATOR = "aten::mm"
+
+
+def blocks(doses_ms: Sequence[float], repeats: int, *, seed: int = 0) -> list[float]:
+    """Lay out a randomised complete block design: one step a dose, in random order.
+
+    A machine that becomes slower while the job runs, does so for all doses alike.
+
+    Parameters
+    ----------
+    doses_ms : sequence of float
+        Sizes of the delay, each once.
+    repeats : int
+        Blocks.
+    seed : int
+
+    Returns
+    -------
+    list of float
+        The dose of each step, in ms.
+
+    Raises
+    ------
+    ValueError
+        If doses are missing, below 0 or there twice, or there is no block.
+
+    References
+    ----------
+    Fisher, The Design of Experiments (1935), section 22; Montgomery, Design and Analysis of
+    Experiments, chapter 4.
+
+    Examples
+    --------
+    >>> blocks([0, 5, 20], 2)
+    [20.0, 0.0, 5.0, 0.0, 5.0, 20.0]
+    """
+    if repeats < 1:
+        raise ValueError(f"an experiment has at least one block, not {repeats}")
+    if not doses_ms or len(set(doses_ms)) < len(doses_ms):
+        raise ValueError("doses are distinct, and there is at least one")
+    if not all(0 <= dose < float("inf") for dose in doses_ms):
+        raise ValueError("a dose is 0 ms or more")
+    rng = np.random.default_rng(seed)
+    drawn = [rng.permutation(np.array(doses_ms, np.float64)) for _ in range(repeats)]
+    return [float(dose) for dose in np.concatenate(drawn)]
+
+
+def rules(
+    design: Sequence[float], rule: DelayRule, *, first_step: int
+) -> tuple[DelayRule, ...]:
+    """Make a rule of each step of a design.
+
+    Parameters
+    ----------
+    design : sequence of float
+        Doses in ms, as of `blocks`.
+    rule : DelayRule
+        What all have in common: operator, rank, how many occurrences.
+    first_step : int
+        Number of the first step, as the job counts them.
+
+    Returns
+    -------
+    tuple of DelayRule
+        A dose of 0 too has one, so that its occurrences are told: the controls.
+    """
+    from dataclasses import replace
+
+    return tuple(
+        replace(
+            rule,
+            us=dose * 1_000,
+            first_step=first_step + number,
+            end_step=first_step + number + 1,
+            seed=rule.seed + number,
+        )
+        for number, dose in enumerate(design)
+    )

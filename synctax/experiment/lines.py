@@ -1,0 +1,231 @@
+"""Straight lines through tax against delay, with intervals by resampling whole steps."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from synctax.arrays import F64, I64, Bool
+
+DEFAULT_RESAMPLES = 999
+DEFAULT_SEED = 0
+LEVEL = 0.95
+"""Of all intervals."""
+
+_Z = 1.959963984540054
+"""97.5 % quantile of the normal distribution: intervals of 95 %."""
+
+_AT_ONCE = 2_000_000
+"""Numbers held at a time while resampling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A slope (without unit) and an intercept in µs, each with its interval.
+
+    Ends of intervals are NaN where there are too few steps to draw from.
+    """
+
+    slope: float
+    slope_lo: float
+    slope_hi: float
+    intercept_us: float
+    intercept_lo_us: float
+    intercept_hi_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """How tax rises with delay.
+
+    Parameters
+    ----------
+    ordinary : Line
+        By least squares, as the paper's lines of best fit.
+    robust : Line
+        Through the medians of each size of delay.
+    r2 : float
+        Of least squares; NaN where all taxes are equal.
+    collectives, steps : int
+        What it rests on.
+    """
+
+    ordinary: Line
+    robust: Line
+    r2: float
+    collectives: int
+    steps: int
+
+
+def envelope(
+    x: F64,
+    y: F64,
+    level: F64,
+    cluster: I64,
+    *,
+    resamples: int = DEFAULT_RESAMPLES,
+    seed: int = DEFAULT_SEED,
+) -> Envelope | None:
+    """Fit both lines, and draw whole steps anew for their intervals.
+
+    Parameters
+    ----------
+    x, y : (c,) float64
+        Delay and tax of each collective, in µs.
+    level : (c,) float64
+        Size of delay that each counts for in the robust line.
+    cluster : (c,) int64
+        Step of each: collectives of a step are not independent, and drawn together.
+    resamples : int
+        Least 1.
+    seed : int
+
+    Returns
+    -------
+    Envelope or None
+        None where there are not two sizes of delay to draw a line through.
+
+    References
+    ----------
+    Synchronization-tax paper, section 4.3 and figure 5. Weighted median of slopes: Jaeckel,
+    Annals of Mathematical Statistics 43 (1972); bootstrap of clusters: Davison and Hinkley,
+    Bootstrap Methods and their Application (1997), section 3.8.
+    """
+    if np.unique(level).size < 2 or np.ptp(x) == 0:
+        return None
+    steps, number = np.unique(cluster, return_inverse=True)
+    rng = np.random.default_rng(seed)
+    once = np.ones((1, steps.size), np.int64)
+    levels = _by_level(level)
+    best = _both(x, y, levels, once[:, number])[0]
+    lo = hi = np.full(4, np.nan)
+    if steps.size > 1:
+        drawn = [
+            _both(x, y, levels, times[:, number])
+            for times in _resampled(rng, steps.size, resamples, x.size)
+        ]
+        tail = 100 * (1 - LEVEL) / 2
+        lo, hi = np.nanpercentile(np.concatenate(drawn), [tail, 100 - tail], axis=0)
+    ends = np.stack([best, lo, hi], axis=1).tolist()
+    return Envelope(
+        ordinary=Line(*ends[0], *ends[1]),
+        robust=Line(*ends[2], *ends[3]),
+        r2=_r2(x, y, float(best[0]), float(best[1])),
+        collectives=x.size,
+        steps=steps.size,
+    )
+
+
+def _resampled(
+    rng: np.random.Generator, steps: int, resamples: int, width: int
+) -> Iterator[I64]:
+    """How often each step is drawn, (some, steps) int64, a few resamples at a time."""
+    each = max(1, _AT_ONCE // max(width, steps))
+    for begin in range(0, resamples, each):
+        count = min(each, resamples - begin)
+        yield rng.multinomial(steps, np.full(steps, 1 / steps), size=count)
+
+
+def _both(x: F64, y: F64, levels: list[I64], times: I64) -> F64:
+    """Slope and intercept of both lines for each set of weights, (some, 4) float64."""
+    return np.stack([*_ordinary(x, y, times), *_robust(x, y, levels, times)], axis=1)
+
+
+def _ordinary(x: F64, y: F64, times: I64) -> tuple[F64, F64]:
+    """Weighted least squares; NaN where all that is drawn has one delay."""
+    weight = times / times.sum(axis=1, keepdims=True)
+    mean_x, mean_y = weight @ x, weight @ y
+    over_x, over_y = x - mean_x[:, None], y - mean_y[:, None]
+    square = (weight * over_x**2).sum(axis=1)
+    square[square <= 0] = np.nan
+    slope = (weight * over_x * over_y).sum(axis=1) / square
+    return slope, mean_y - slope * mean_x
+
+
+def _by_level(level: F64) -> list[I64]:
+    return [np.flatnonzero(level == one) for one in np.unique(level)]
+
+
+def _robust(x: F64, y: F64, levels: list[I64], times: I64) -> tuple[F64, F64]:
+    """The line through medians of levels: weighted median of slopes between all pairs."""
+    middle_x = np.stack([_medians(x[rows], times[:, rows]) for rows in levels], axis=1)
+    middle_y = np.stack([_medians(y[rows], times[:, rows]) for rows in levels], axis=1)
+    low, high = np.triu_indices(len(levels), k=1)
+    run = middle_x[:, high] - middle_x[:, low]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = (middle_y[:, high] - middle_y[:, low]) / run
+    known = np.isfinite(slopes)
+    weight = np.where(known, np.abs(run), 0.0)
+    order = np.argsort(np.where(known, slopes, np.inf), axis=1, kind="stable")
+    summed = np.cumsum(np.take_along_axis(weight, order, axis=1), axis=1)
+    half = (summed >= summed[:, -1:] / 2).argmax(axis=1)
+    slope = np.take_along_axis(slopes, order, axis=1)[np.arange(len(slopes)), half]
+    slope = np.where(known.any(axis=1), slope, np.nan)
+    rest = middle_y - slope[:, None] * middle_x
+    with np.errstate(invalid="ignore"):
+        intercept = np.array([_median(row) for row in rest])
+    return slope, intercept
+
+
+def _median(values: F64) -> float:
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if known.size else float("nan")
+
+
+def _medians(values: F64, times: I64) -> F64:
+    """Median of values of which each is there so often, a row a set; NaN of none."""
+    order = np.argsort(values, kind="stable")
+    ranked = np.append(values[order], np.nan)
+    upto = np.cumsum(times[:, order], axis=1)
+    count = upto[:, -1]
+    place = [(upto <= (count - 1 + more)[:, None] // 2).sum(axis=1) for more in (0, 1)]
+    middle: F64 = (ranked[place[0]] + ranked[place[1]]) / 2
+    return np.where(count > 0, middle, np.nan)
+
+
+def _r2(x: F64, y: F64, slope: float, intercept: float) -> float:
+    whole = float(((y - y.mean()) ** 2).sum())
+    left = float(((y - intercept - slope * x) ** 2).sum())
+    return 1 - left / whole if whole > 0 else float("nan")
+
+
+def wilson(hits: int, of: int) -> tuple[float, float]:
+    """Interval of 95 % of a share.
+
+    Parameters
+    ----------
+    hits, of : int
+
+    Returns
+    -------
+    (float, float)
+        Lower and upper end; NaN of nothing.
+
+    References
+    ----------
+    Wilson, Journal of the American Statistical Association 22 (1927); recommended for small
+    numbers by Brown, Cai and DasGupta, Statistical Science 16 (2001).
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in wilson(30, 30)], [round(end, 3) for end in wilson(0, 10)]
+    ([0.886, 1.0], [0.0, 0.278])
+    """
+    if not of:
+        return float("nan"), float("nan")
+    share, extra = hits / of, _Z**2 / of
+    middle = (share + extra / 2) / (1 + extra)
+    half = _Z / (1 + extra) * math.sqrt(share * (1 - share) / of + extra / (4 * of))
+    return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+def quantile_us(values: F64, share: float) -> float:
+    """Quantile of values that are known; NaN of none."""
+    known = values[~np.isnan(values)]
+    return float(np.quantile(known, share)) if known.size else float("nan")
+
+
+def share_of(flags: Bool) -> float:
+    """Share that is true; NaN of none."""
+    return float(flags.mean()) if flags.size else float("nan")
