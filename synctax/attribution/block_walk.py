@@ -11,13 +11,13 @@ from synctax.attribution.items import Palette
 from synctax.attribution.model import GroupTask
 from synctax.attribution.walk import Reading, collective_nodes
 from synctax.attribution.work import Work
-from synctax.collectives.link import Ranges, anchor
+from synctax.collectives.link import Anchors, Ranges, anchor
 from synctax.graph.build import build_graph
 from synctax.graph.critical_path import Paths, critical_paths, deciding_edges
 from synctax.graph.model import Graph, NodeKind
 from synctax.notes import Note
 from synctax.trace.model import EventKind, RankTrace
-from synctax.trace.names import by_name, kernel
+from synctax.trace.names import by_name, is_gemm_operator, kernel
 
 FORWARD, BACKWARD = 0, 1
 
@@ -37,9 +37,10 @@ class PathSums:
     slot : int64
         The collective each path leads to.
     compute_ns : int64
-        Time in compute kernels on the path, within the window.
+        Time in compute kernels on the path, within the window; without a GPU, what the
+        host did on it.
     host_ns : int64
-        Time on the host.
+        Time on the host, where it is not that which computes.
     unknown_ns : int64
         Idle time of unknown cause (`Items.unknown`).
     collective : bool
@@ -139,24 +140,26 @@ class _Summing:
     deciding: I64
     palette: Palette
     work: Work
+    compute: Bool
     gemm: Bool
     phase: I8
 
     @classmethod
     def of(cls, trace: RankTrace, graph: Graph, reading: Reading) -> "_Summing":
         palette = Palette.of(trace, graph)
-        kernels = (graph.nodes.kind == NodeKind.GPU) & (palette.source == EventKind.KERNEL)
-        names = np.where(kernels, palette.name, ABSENT).astype(np.int32)
-        gemm = by_name(trace.strings, names, _is_gemm, np.bool_)
-        return cls(
-            trace,
-            graph,
-            deciding_edges(graph, tolerance_us=reading.tolerance_us),
-            palette,
-            Work.of(trace, graph),
-            gemm,
-            _phases(trace, graph, gemm),
-        )
+        kind = graph.nodes.kind
+        on_gpu = bool((trace.events.device >= 0).any())
+        if on_gpu:
+            compute = (kind == NodeKind.GPU) & (palette.source == EventKind.KERNEL)
+            work, is_gemm = Work.of(trace, graph), _is_gemm
+        else:
+            compute = np.isin(kind, (NodeKind.SLICE, NodeKind.GAP))
+            work, is_gemm = Work.of_operators(trace, graph), is_gemm_operator
+        names = np.where(compute, palette.name, ABSENT).astype(np.int32)
+        gemm = by_name(trace.strings, names, is_gemm, np.bool_)
+        deciding = deciding_edges(graph, tolerance_us=reading.tolerance_us)
+        phase = _phases(trace, graph, gemm)
+        return cls(trace, graph, deciding, palette, work, compute, gemm, phase)
 
     def sum(self, task: GroupTask) -> PathSums:
         graph = self.graph
@@ -166,6 +169,8 @@ class _Summing:
         ends = np.where(task.divides, target, ABSENT)
         wanted = np.flatnonzero(task.walked & (ends >= 0))
         begin = np.maximum(task.begin_ns[wanted], graph.origin_ns)
+        if not (self.trace.events.device >= 0).any():
+            begin = np.minimum(begin, self._left_ns(ends)[wanted])
         paths = critical_paths(graph, target[wanted], begin, deciding=self.deciding)
         work, geometry, kernels = self.work.blocks(ends, wanted)
         return PathSums(
@@ -176,13 +181,24 @@ class _Summing:
             **self._sums(paths),
         )
 
+    def _left_ns(self, target: I64) -> I64:
+        """When this rank left the collective before each one; the largest int for none.
+
+        On CPUs ranks leave one when their threads are scheduled again: a rank that did so
+        early has begun its block before the window begins.
+        """
+        there = target >= 0
+        end_ns = np.where(there, self.graph.nodes.end_ns[target], ABSENT)
+        latest = np.concatenate([[ABSENT], np.maximum.accumulate(end_ns)[:-1]])
+        return np.where(latest >= 0, latest, np.iinfo(np.int64).max)[: target.size]
+
     def _sums(self, paths: Paths) -> dict[str, Any]:
         """What each path's items add up to, by name of the column in `PathSums`."""
         nodes, node = self.graph.nodes, paths.node
         path = np.repeat(np.arange(len(paths)), np.diff(paths.first))
         took, kind = paths.duration_ns, nodes.kind[node]
-        kernel = (kind == NodeKind.GPU) & (self.palette.source[node] == EventKind.KERNEL)
-        host = np.isin(kind, (NodeKind.SLICE, NodeKind.GAP, NodeKind.WAIT))
+        compute = self.compute[node]
+        host = ~compute & np.isin(kind, (NodeKind.SLICE, NodeKind.GAP, NodeKind.WAIT))
         early = (kind == NodeKind.GPU) & (nodes.start_ns[node] < paths.begin_ns[path])
 
         def over(values: I64 | Bool) -> I64:
@@ -197,7 +213,7 @@ class _Summing:
         majority = np.where(backward_ns > forward_ns, BACKWARD, FORWARD)
         told = forward_ns + backward_ns > 0
         return {
-            "compute_ns": over(np.where(kernel, took, 0)),
+            "compute_ns": over(np.where(compute, took, 0)),
             "host_ns": over(np.where(host, took, 0)),
             "unknown_ns": over(self.palette.unknown_ns(paths))
             + np.where(self.palette.head_unknown(paths), paths.head_gap_ns, 0),
@@ -236,7 +252,13 @@ def _phases(trace: RankTrace, graph: Graph, gemm: Bool) -> I8:
     if not (ranges.event.size or on_thread.any()):
         return phase
     node = np.flatnonzero(gemm)
-    launched = anchor(events, graph.nodes.event[node])
+    event = graph.nodes.event[node]
+    on_gpu = events.device[event] >= 0
+    launched = (
+        anchor(events, event)
+        if on_gpu.all()
+        else Anchors(events.lane[event], events.start_ns[event])
+    )
     backward = on_thread[launched.lane] | (ranges.innermost(launched) >= 0)
     phase[node] = np.where(launched.known, np.where(backward, BACKWARD, FORWARD), ABSENT)
     return phase

@@ -9,6 +9,10 @@ between kernels do not count either. Where the path of every rank is kernels onl
 difference of two ranks' block times is thus, but for latencies, the difference of their
 arrivals: the wait.
 
+Without a GPU the host computes: a block is what it does on the path, operators and the gaps
+between them, from leaving the collective before (each rank when it does: on CPUs ranks
+leave when their threads are scheduled again) to issuing the next.
+
 A window that holds more or less than its block (a collective that still ran, a kernel cut
 by the beginning of the window) has no block time: its length says when the fence fell and
 not what the block took.
@@ -86,7 +90,8 @@ def block_times(
     """Time the compute blocks before the collectives of a role on all ranks.
 
     A collective enters if on every rank its critical path, from the end of the group's
-    collective before, is known, runs on the GPU only, has a GEMM and runs through no other
+    collective before, is known, runs on the GPU only (if there is one), has a GEMM and runs
+    through no other
     collective, and all ranks launched the same kernels since then. Everything else is
     counted in `coverage`. Blocks are told apart by the names and launch geometry of their
     kernels in order, the operation that ends them, the GPU model and the pass; sibling
@@ -145,8 +150,15 @@ def block_times(
         payload_bytes=payload if payload >= 0 else None,
         slot=entered,
         why=why,
-        notes=(*tax.notes, *graphs, *notes),
+        notes=(*tax.notes, *graphs, *notes, *_without_gpu(tax, int(entered.size))),
     )
+
+
+def _without_gpu(tax: Tax, count: int) -> tuple[Note, ...]:
+    if not count or any(r.comm_kernels or r.compute_kernels for r in tax.matches.ranks):
+        return ()
+    text = "of instances without a GPU: their time is all that the host does in between"
+    return (Note("host_blocks", count, text),)
 
 
 def _walk(

@@ -1,18 +1,18 @@
-"""Whether ranks run the same kernels between two collectives of a group."""
+"""Whether ranks run the same work between two collectives of a group."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import I64, U64
+from synctax.arrays import ABSENT, I64, U64
 from synctax.attribution.keys import combine, host_time_ns, name_hashes, text_hash
-from synctax.graph.model import Graph, NodeKind
+from synctax.graph.model import EdgeKind, Graph, NodeKind
 from synctax.trace.model import EventKind, RankTrace
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The compute kernels of a rank in order of launch.
+    """The compute kernels of a rank in order of launch; without a GPU, its operators.
 
     `launched_ns` (k,) int64 is when the host launched each; `name` and `geometry` (k,)
     uint64 are hashes, the second of name and launch geometry.
@@ -41,6 +41,17 @@ class Work:
         geometry = combine(name, shapes[shape[event]])
         return cls(trace, graph, launched[order], name[order], geometry[order])
 
+    @classmethod
+    def of_operators(cls, trace: RankTrace, graph: Graph) -> "Work":
+        """Order the operators of the threads that issue collectives."""
+        events, nodes = trace.events, graph.nodes
+        source = nodes.event[graph.parent[graph.kind == EdgeKind.LAUNCH]]
+        threads = np.unique(events.lane[source[source >= 0]])
+        here = np.isin(events.lane, threads) & (events.kind == EventKind.CPU_OP)
+        event = np.flatnonzero(here)
+        name = name_hashes(trace)[events.name[event]]
+        return cls(trace, graph, events.start_ns[event], name, name)
+
     def blocks(self, target: I64, wanted: I64) -> tuple[U64, U64, I64]:
         """Hash what was launched between each collective and the group's one before.
 
@@ -58,15 +69,24 @@ class Work:
             two ranks if kernel for kernel is equal.
         """
         there = np.flatnonzero(target >= 0)
-        event = self.graph.nodes.event[target[there]]
         at = np.full(target.size, -1, np.int64)
-        at[there] = np.searchsorted(
-            self.launched_ns, host_time_ns(self.trace, self.graph, event)
-        )
+        at[there] = np.searchsorted(self.launched_ns, self._issued_ns(target[there]))
         before = np.concatenate([[0], np.maximum.accumulate(at)[:-1]])[: target.size]
         low = np.maximum(before[wanted], 0)
         high = np.maximum(at[wanted], low)
         return _hash(self.name, low, high), _hash(self.geometry, low, high), high - low
+
+    def _issued_ns(self, node: I64) -> I64:
+        """When the host launched, or issued to another thread, what each node is."""
+        nodes, graph = self.graph.nodes, self.graph
+        time_ns = host_time_ns(self.trace, graph, nodes.event[node])
+        launch = np.flatnonzero(graph.kind == EdgeKind.LAUNCH)
+        source = np.full(len(graph), ABSENT, np.int64)
+        source[graph.child[launch]] = nodes.event[graph.parent[launch]]
+        events = self.trace.events
+        issued = (events.device[nodes.event[node]] < 0) & (source[node] >= 0)
+        result: I64 = np.where(issued, events.start_ns[source[node]], time_ns)
+        return result
 
 
 def _hash(values: U64, low: I64, high: I64) -> U64:

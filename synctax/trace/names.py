@@ -79,6 +79,7 @@ class _Tables:
     ranges: tuple[tuple[str, RangeKind], ...]
     spans: tuple[str, ...]
     dispatch: frozenset[str]
+    gemms: frozenset[str]
     runs_as: Mapping[str, str]
     calls: Mapping[str, CallKind]
     ops: Mapping[str, str]
@@ -100,6 +101,7 @@ def _tables() -> _Tables:
         ranges=tuple((prefix, kind) for kind in kinds for prefix in data["range"][kind]),
         spans=tuple(data["range"]["span"]),
         dispatch=frozenset(data["range"]["dispatch"]),
+        gemms=frozenset(data["operator"]["gemm"]),
         runs_as=data["runs_as"],
         calls={name: kind for kind, names in data["call"].items() for name in names},
         ops={name: op for op, names in data["op"].items() for name in names},
@@ -243,6 +245,17 @@ def is_span(name: str) -> bool:
 def is_dispatch(name: str) -> bool:
     """Tell whether a range is the dispatcher's around Python code, and no work itself."""
     return name in _tables().dispatch
+
+
+def is_gemm_operator(name: str) -> bool:
+    """Tell whether an operator on the CPU multiplies matrices.
+
+    Examples
+    --------
+    >>> is_gemm_operator("aten::addmm"), is_gemm_operator("aten::add")
+    (True, False)
+    """
+    return name in _tables().gemms
 
 
 def runs_as(op: str | None) -> str | None:
