@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from synctax.evt.results import EvtFit
     from synctax.evt.tax import TaxModel
     from synctax.evt.tax_file import read_tax
+    from synctax.experiment.injections import Injections
+    from synctax.experiment.judging import judge as recover
+    from synctax.experiment.read import read_injections
+    from synctax.experiment.recovered import Recovered
     from synctax.graph.build import build_graph
     from synctax.graph.critical_path import critical_paths
     from synctax.graph.model import Graph
@@ -57,6 +61,7 @@ _HOME = {
     "GateFailedError": "synctax.errors",
     "Graph": "synctax.graph.model",
     "Identity": "synctax.collectives.matches",
+    "Injections": "synctax.experiment.injections",
     "Job": "synctax.collectives.load",
     "Layout": "synctax.bandwidth.topology",
     "Link": "synctax.bandwidth.sweep",
@@ -64,6 +69,7 @@ _HOME = {
     "Op": "synctax.collectives.model",
     "RankCollectives": "synctax.collectives.model",
     "RankTrace": "synctax.trace.model",
+    "Recovered": "synctax.experiment.recovered",
     "Replace": "synctax.attribution.changes",
     "Status": "synctax.collectives.matches",
     "SynctaxError": "synctax.errors",
@@ -85,9 +91,11 @@ _HOME = {
     "parse_change": "synctax.attribution.changes",
     "read_block_time_sets": "synctax.evt.read_csv",
     "read_block_times": "synctax.evt.read_csv",
+    "read_injections": "synctax.experiment.read",
     "read_maxima": "synctax.evt.read_csv",
     "read_rank": "synctax.trace.kineto",
     "read_tax": "synctax.evt.tax_file",
+    "recover": "synctax.experiment.judging",
     "whatif": "synctax.attribution.whatif",
 }
 
@@ -95,6 +103,7 @@ _OTHER_NAME = {
     "AttributeOptions": "Options",
     "FitOptions": "Options",
     "best_bandwidth": "sweep",
+    "recover": "judge",
 }
 """What a public name is called in its module, where that differs."""
 
@@ -112,6 +121,7 @@ __all__ = [
     "GateFailedError",
     "Graph",
     "Identity",
+    "Injections",
     "Job",
     "Layout",
     "Link",
@@ -119,6 +129,7 @@ __all__ = [
     "Op",
     "RankCollectives",
     "RankTrace",
+    "Recovered",
     "Replace",
     "Status",
     "SynctaxError",
@@ -141,9 +152,11 @@ __all__ = [
     "parse_change",
     "read_block_time_sets",
     "read_block_times",
+    "read_injections",
     "read_maxima",
     "read_rank",
     "read_tax",
+    "recover",
     "whatif",
 ]
 

@@ -300,6 +300,15 @@ def _leave_verbosity(
 
 def output_options(command: Decorated) -> Decorated:
     """Add `--format`, `-o`, `-q` and `-v`; the command receives `out: Output`."""
+    return _outputs(command, "-o", "--output")
+
+
+def result_options(command: Decorated) -> Decorated:
+    """Add the same to a command whose `-o` is a folder of traces: `--result` for `-o`."""
+    return _outputs(command, "--result")
+
+
+def _outputs(command: Decorated, *names: str) -> Decorated:
     command = verbosity_options(command)
     command = click.option(
         "--format",
@@ -308,11 +317,10 @@ def output_options(command: Decorated) -> Decorated:
         is_eager=True,
         expose_value=False,
         callback=_leave_format,
-        help="Form of the result.  [default: from the name of -o, else table]",
+        help=f"Form of the result.  [default: from the name of {names[0]}, else table]",
     )(command)
     return click.option(
-        "-o",
-        "--output",
+        *names,
         "out",
         type=click.Path(dir_okay=False, writable=True, path_type=Path),
         metavar="FILE",
@@ -344,5 +352,7 @@ def _to_output(ctx: click.Context, option: click.Parameter, path: Path | None) -
                 option,
             )
     if path is None and fmt == "parquet" and sys.stdout.isatty():
-        raise click.UsageError("parquet is binary; give -o FILE or pipe it", ctx)
+        raise click.UsageError(
+            f"parquet is binary; give {option.opts[0]} FILE or pipe it", ctx
+        )
     return Output(fmt or "table", path, verbosity(ctx))

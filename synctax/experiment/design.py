@@ -1,18 +1,13 @@
 """Which step gets which delay: all sizes in random order, block after block."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from synctax.record.plan import DelayRule
 
-DEFAULT_DOSES_MS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0)
-"""Those of the Synchronization-tax paper, section 4.3: 0 to 20 ms."""
-
-DEFAULT_REPEATS = 5
-DEFAULT_PICK = 2
-DEFAULT_RANK = 1
-DEFAULT_OPERATOR = "aten::mm"
+US_PER_MS = 1_000
 
 
 def blocks(doses_ms: Sequence[float], repeats: int, *, seed: int = 0) -> list[float]:
@@ -46,7 +41,7 @@ def blocks(doses_ms: Sequence[float], repeats: int, *, seed: int = 0) -> list[fl
     Examples
     --------
     >>> blocks([0, 5, 20], 2)
-    [20.0, 0.0, 5.0, 0.0, 5.0, 20.0]
+    [20.0, 0.0, 5.0, 20.0, 5.0, 0.0]
     """
     if repeats < 1:
         raise ValueError(f"an experiment has at least one block, not {repeats}")
@@ -78,12 +73,10 @@ def rules(
     tuple of DelayRule
         A dose of 0 too has one, so that its occurrences are told: the controls.
     """
-    from dataclasses import replace
-
     return tuple(
         replace(
             rule,
-            us=dose * 1_000,
+            us=dose * US_PER_MS,
             first_step=first_step + number,
             end_step=first_step + number + 1,
             seed=rule.seed + number,

@@ -1,0 +1,412 @@
+"""`synctax inject`: put delays into a job, and see whether they come back."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+from click.core import ParameterSource
+
+from synctax.cli.options import (
+    Finite,
+    group_option,
+    result_options,
+    workers_option,
+    workspace_options,
+)
+from synctax.errors import GateFailedError, SynctaxError
+from synctax.record.plan import DEFAULT_SKIP, DEFAULT_WARMUP, DelayRule, How, Plan
+from synctax.report.output import Output, Render, Result
+
+if TYPE_CHECKING:
+    from synctax.attribution.attribute import Attribution
+    from synctax.experiment.recovered import Recovered
+    from synctax.notes import Note
+    from synctax.record.outcome import Outcome
+    from synctax.workspace import Workspace
+
+DEFAULT_FOLDER = Path("injected")
+DEFAULT_DOSES_MS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0)
+"""Those of the Synchronization-tax paper, section 4.3: 0 to 20 ms."""
+
+DEFAULT_REPEATS = 5
+DEFAULT_PICK = 2
+DEFAULT_RANK = 1
+DEFAULT_OPERATOR = "aten::mm"
+DEFAULT_LEAST_MS = 5.0
+
+_EXAMPLES = """\b
+Examples:
+  synctax inject -- torchrun --nproc-per-node 2 train.py --steps 40
+  synctax inject --rank 3 --op 'aten::*mm' --repeats 10 -- torchrun train.py
+  synctax inject --traces injected/ --per-collective
+  synctax inject --traces made/ --fail-below 0.95
+"""
+
+_OF_RECORDING = (
+    "folder", "rank", "op", "doses_ms", "repeats", "pick", "skip", "seed", "how",
+    "step_at", "overwrite",
+)  # fmt: skip
+"""Options of the experiment; traces that are there have been made with their own."""
+
+
+class JobFailedError(SynctaxError):
+    """The job that was recorded did not end well; the exit code is its own."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class Doses(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """Delays in ms, such as `0,1,5`; each once."""
+
+    name = "doses"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """Parse the text."""
+        if isinstance(value, tuple):
+            return value
+        number = Finite(least=0)
+        doses = [number.convert(part, param, ctx) for part in str(value).split(",")]
+        if len(set(doses)) < len(doses):
+            self.fail(f"{value!r} names a delay twice", param, ctx)
+        return tuple(doses)
+
+
+@click.command(
+    no_args_is_help=True,
+    epilog=_EXAMPLES,
+    options_metavar="[OPTIONS] --",
+    context_settings={"allow_interspersed_args": False},
+)
+@click.argument("command", nargs=-1, metavar="COMMAND...")
+@click.option(
+    "--traces",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Judge traces with their truth, recorded or of synctax synth, instead of "
+    "recording a COMMAND.",
+)
+@click.option(
+    "-o",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    default=DEFAULT_FOLDER,
+    show_default=True,
+    help="Folder for the traces and their truth; all hosts must see it.",
+)
+@click.option(
+    "--rank",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=DEFAULT_RANK,
+    show_default=True,
+    help="Global rank to delay.",
+)
+@click.option(
+    "--op",
+    metavar="PATTERN",
+    default=DEFAULT_OPERATOR,
+    show_default=True,
+    help="Operators to delay, as traces name them: aten::mm, aten::*mm.",
+)
+@click.option(
+    "--doses-ms",
+    type=Doses(),
+    metavar="LIST",
+    default=",".join(f"{dose:g}" for dose in DEFAULT_DOSES_MS),
+    show_default=True,
+    help="Sizes of the delay; 0 is a control.",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=DEFAULT_REPEATS,
+    show_default=True,
+    help="Steps of each size; the sizes come in random order, block after block.",
+)
+@click.option(
+    "--pick",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=DEFAULT_PICK,
+    show_default=True,
+    help="Calls to delay in each step, chosen at random.",
+)
+@click.option(
+    "--how",
+    type=click.Choice(get_args(How)),
+    default="sleep",
+    show_default=True,
+    help="Sleep, and leave the core to others, or keep it busy.",
+)
+@click.option(
+    "--skip",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=DEFAULT_SKIP,
+    show_default=True,
+    help="Steps to leave out first.",
+)
+@click.option(
+    "--step-at",
+    default="",
+    metavar="MODULE:FUNCTION",
+    help="What ends a step, as for synctax record.  [default: a step of the optimizer]",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Of the order of sizes and the choice of calls.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace the recording that is in -o DIR.")
+@group_option
+@click.option(
+    "--least-ms",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="MS",
+    default=DEFAULT_LEAST_MS,
+    show_default=True,
+    help="From this size on delays must come back: what the verdict is about.",
+)
+@click.option(
+    "--fail-below",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Exit with 4 if fewer of these come back, of the collectives that were judged.",
+)
+@click.option(
+    "--per-collective", is_flag=True, help="A row for every collective that is reached."
+)
+@workers_option
+@workspace_options
+@result_options
+@click.pass_context
+def inject(
+    ctx: click.Context,
+    command: tuple[str, ...],
+    traces: Path | None,
+    folder: Path,
+    rank: int,
+    op: str,
+    doses_ms: tuple[float, ...],
+    repeats: int,
+    pick: int,
+    how: How,
+    skip: int,
+    step_at: str,
+    seed: int,
+    overwrite: bool,
+    group: str | None,
+    least_ms: float,
+    fail_below: float | None,
+    per_collective: bool,
+    workers: int | None,
+    workspace: Path,
+    no_cache: bool,
+    out: Output,
+) -> None:
+    r"""Run COMMAND, a training job, with delays in it, and tell what comes back of them.
+
+    One rank is delayed on purpose, in random steps and calls, by several sizes; then it is
+    measured and attributed as any job. Are the delayed rank and operator named, and does
+    the tax rise by the delay? The script needs no change, as for `synctax record`; it must
+    run for as many steps as are skipped and recorded.
+    """
+    from synctax.cli.reading import worth_saying
+    from synctax.experiment import judge, read_injections
+    from synctax.experiment.design import US_PER_MS
+    from synctax.report.output import emit, notes
+    from synctax.workspace import Workspace
+
+    _check(ctx, command, traces, skip=skip, step_at=step_at)
+    asked: dict[str, Any] = {"traces": traces, "group": group, "least_ms": least_ms}
+    cores = None
+    if traces is None:
+        rule = DelayRule(op, 0.0, rank=rank, pick=pick, seed=seed, how=how)
+        plan = _plan(ctx, folder, rule, (doses_ms, repeats, skip, step_at))
+        outcome = _recorded(plan, command, out, overwrite=overwrite)
+        cores = _cores(outcome)
+        asked |= {
+            "command": command,
+            "folder": folder,
+            "rank": rank,
+            "op": op,
+            "doses_ms": doses_ms,
+            "repeats": repeats,
+            "pick": pick,
+            "how": how,
+            "skip": skip,
+            "step_at": step_at,
+            "seed": seed,
+        }
+    where = folder if traces is None else traces
+    injections = read_injections(where)
+    space = None if no_cache else Workspace(workspace)
+    found, unwritable = _attributed(where, space, out, workers, group)
+    recovered = judge(found, injections, least_us=least_ms * US_PER_MS, cores=cores)
+    result, render = _result(recovered, asked, per_collective=per_collective)
+    said = worth_saying(result.excluded, out.verbosity)
+    notes([*([unwritable] if unwritable else []), *said], out)
+    emit(result, out, render=render)
+    _gate(recovered, fail_below)
+
+
+def _check(
+    ctx: click.Context,
+    command: tuple[str, ...],
+    traces: Path | None,
+    *,
+    skip: int,
+    step_at: str,
+) -> None:
+    if bool(command) == (traces is not None):
+        raise click.UsageError(
+            "give either a COMMAND to record, or --traces DIR with what was recorded", ctx
+        )
+    given = [
+        option.opts[0]
+        for option in ctx.command.params
+        if option.name in _OF_RECORDING
+        and ctx.get_parameter_source(option.name) is not ParameterSource.DEFAULT
+    ]
+    if traces is not None and given:
+        raise click.UsageError(
+            f"{', '.join(given)}: of a recording only, and --traces has been recorded", ctx
+        )
+    if not skip and not step_at:
+        raise click.UsageError(
+            "the first step is known from its end on: --skip at least 1, or name a "
+            "function with --step-at",
+            ctx,
+        )
+
+
+def _plan(
+    ctx: click.Context,
+    folder: Path,
+    rule: DelayRule,
+    design: tuple[tuple[float, ...], int, int, str],
+) -> Plan:
+    """Plan one step a dose, block after block."""
+    from synctax.experiment.design import blocks, rules
+
+    doses_ms, repeats, skip, step_at = design
+    doses = blocks(doses_ms, repeats, seed=rule.seed)
+    try:
+        return Plan(
+            folder,
+            skip=skip,
+            warmup=DEFAULT_WARMUP,
+            steps=len(doses),
+            delays=rules(doses, rule, first_step=skip + DEFAULT_WARMUP),
+            step_by="function" if step_at else "optimizer",
+            step_at=step_at,
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error), ctx) from error
+
+
+def _recorded(
+    plan: Plan, command: tuple[str, ...], out: Output, *, overwrite: bool
+) -> "Outcome":
+    """Run the job.
+
+    Raises
+    ------
+    JobFailedError
+        If it fails.
+    SynctaxError
+        If it leaves no trace.
+    """
+    from synctax.record.launch import launch
+    from synctax.report.streams import say, visible
+
+    steps = plan.skip + plan.warmup + plan.steps
+    if out.verbosity >= 0:
+        where = visible(str(plan.folder))
+        say(f"synctax: recording {plan.steps} of {steps} steps into {where}")
+    outcome = launch(plan, command, overwrite=overwrite)
+    said = "; ".join(outcome.verdict())
+    if outcome.exit_code:
+        raise JobFailedError(said, outcome.exit_code)
+    if not outcome.n_traces:
+        raise SynctaxError(
+            f"{said}; the experiment needs {steps} steps: {plan.skip} to skip, "
+            f"{plan.warmup} to warm up, {plan.steps} with delays (fewer: --repeats)"
+        )
+    if out.verbosity >= 0:
+        say(f"synctax: {said}")
+    return outcome
+
+
+def _cores(outcome: "Outcome") -> int | None:
+    """Cores that all ranks share; None if they ran on several hosts."""
+    import socket
+
+    from synctax.trace.pool import available_cores
+
+    hosts = {rank.host for rank in outcome.ranks}
+    return available_cores() if hosts == {socket.gethostname()} else None
+
+
+def _attributed(
+    folder: Path,
+    space: "Workspace | None",
+    out: Output,
+    workers: int | None,
+    group: str | None,
+) -> "tuple[Attribution, Note | None]":
+    """Measure and attribute; the note says why nothing can be kept, if so."""
+    from synctax.attribution.attribute import attribute
+    from synctax.cli.progress import RoundsOfFiles
+    from synctax.cli.reading import measure_again
+    from synctax.cli.recall import Sources
+
+    sources = Sources((str(folder),), None, None, None, None)
+    tax, unwritable = measure_again(sources, space, out, workers, group=group)
+    with RoundsOfFiles(verbosity=out.verbosity) as rounds:
+        found = attribute(
+            tax,
+            workers=workers,
+            cache=space,
+            on_progress=rounds.on_progress,
+            on_round=rounds.on_round,
+        )
+    return found, unwritable
+
+
+def _result(
+    found: "Recovered", asked: dict[str, Any], *, per_collective: bool
+) -> tuple[Result, Render]:
+    from synctax.report import inject_view
+    from synctax.schema import INJECT, INJECT_COLLECTIVES
+
+    left_out = (*found.left_out(), *found.notes)
+    extra = found.envelope()
+    if per_collective:
+        frame = found.per_collective()
+        result = Result(INJECT_COLLECTIVES, frame, asked, left_out, extra)
+        return result, inject_view.collectives
+    result = Result(INJECT, found.to_frame(), asked, left_out, extra)
+    return result, lambda shown: inject_view.parts(found, shown)
+
+
+def _gate(found: "Recovered", fail_below: float | None) -> None:
+    if fail_below is None:
+        return
+    tally = found.tally
+    if not tally.judged:
+        raise SynctaxError(f"nothing to hold against --fail-below: {found.verdict()[0]}")
+    if tally.share < fail_below:
+        raise GateFailedError(
+            f"recovered {tally.recovered} of {tally.judged} collectives, a share of "
+            f"{tally.share:.3f}: below {fail_below:g}"
+        )
