@@ -1,0 +1,276 @@
+"""What `synctax record` puts into each process of a job that imports torch.
+
+The process becomes a rank when it first steps (`synctax.record.stepping`). Launchers,
+loaders of data and compilers import torch too, and never do.
+"""
+
+import atexit
+import json
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from synctax.record.defined import Target
+from synctax.record.plan import Plan
+from synctax.record.signals import Signals
+from synctax.record.state import FOLDER, write_state, write_whole
+from synctax.record.stepping import by_function, by_optimizer, by_run
+
+if TYPE_CHECKING:
+    from synctax.record.recording import Recording
+
+SCHEMA = "synctax.record-process/1"
+
+OPEN = ("waiting", "recording")
+"""States of a recording that has not ended."""
+
+MAX_REASON = 300
+"""Characters of an exception's first line that are kept."""
+
+Make = Callable[..., "Recording"]
+
+
+def arm(path: str) -> None:
+    """Watch this process, which has just imported torch, as a plan says.
+
+    Parameters
+    ----------
+    path : str
+        File of the plan.
+
+    Raises
+    ------
+    OSError, ValueError
+        If there is none.
+    """
+    watch = Watch(Plan.from_json(Path(path).read_text(encoding="utf-8")))
+    watch.listen()
+
+
+def record(plan: Plan, **keys: Any) -> "Recording":
+    """Make the recording of a rank; torch is needed from here on."""
+    from synctax.record.recording import Recording
+
+    return Recording(plan, **keys)
+
+
+def say(text: str) -> None:
+    """Write a line to stderr."""
+    sys.stderr.write(f"synctax: {text}\n")
+
+
+class Watch:
+    """One process of a job: its steps, what interrupts them, and its end.
+
+    No method raises an error of its own: the job goes on without being recorded.
+
+    Parameters
+    ----------
+    plan : Plan
+    make : callable
+        As `Recording`.
+    """
+
+    def __init__(self, plan: Plan, *, make: Make = record) -> None:
+        if plan.step_by == "run":
+            plan = replace(plan, skip=0, warmup=0, steps=1)
+        self.plan = plan
+        self.recording: Recording | None = None
+        self.missing = "no optimizer stepped"
+        self.steps = 0
+        self._make = make
+        self._lock = threading.RLock()
+        self._owner = 0
+        self._closed = False
+        self._process = os.getpid()
+        self._signals = Signals(self._stopped, self._is_busy)
+
+    def listen(self) -> None:
+        """Wait for steps, and for the end of the process."""
+        if self.plan.step_by == "optimizer":
+            by_optimizer(self)
+        elif self.plan.step_by == "function":
+            by_function(Target.parse(self.plan.step_at), self, self._miss)
+        else:
+            self.missing = "no process group was made, no module ran, no optimizer stepped"
+            by_run(self)
+        os.register_at_fork(after_in_child=self._in_child)
+        atexit.register(self.finish)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a recording has begun and not ended."""
+        return not self._closed and (
+            self.recording is not None and self.recording.state.state in OPEN
+        )
+
+    # ------------------------------------------------------------------ what happens
+
+    def begin(self) -> None:
+        """Become a rank; once."""
+        if self.recording is None:
+            self._run(self._begin)
+
+    def step(self) -> None:
+        """End a step; the first makes the process a rank."""
+        self.begin()
+        self._run(self._step)
+
+    def finish(self) -> None:
+        """End with the process; called more than once where it ends in several ways."""
+        if self._process != os.getpid():
+            return
+        error = last_error()
+        if self.recording is None:
+            self._run(lambda: self._leave_word(error))
+        elif error is not None:
+            self._end(error + self._where())
+        elif self.plan.step_by == "run":
+            self.step()
+            self._end("")
+        else:
+            total = self.plan.skip + self.plan.warmup + self.plan.steps
+            self._end(f"the script ended after {self.steps} of {total} steps")
+        self._close()
+
+    # ------------------------------------------------------------------ how
+
+    def _begin(self) -> None:
+        if self.recording is not None:  # another thread was faster
+            return
+        self.recording = self._make(self.plan, say=say)
+        self._signals.install()
+        _at_end_of_child(self.finish)
+        self.recording.begin()
+
+    def _step(self) -> None:
+        if self.recording is not None:
+            self.recording.step()
+            self.steps += 1
+            if not self.is_open:
+                self._signals.remove()
+
+    def _end(self, reason: str) -> None:
+        recording = self.recording
+        if recording is not None:
+            self._run(lambda: recording.end(reason))
+
+    def _stopped(self, signal: str) -> None:
+        if not self.is_open:
+            return
+        reason = f"{signal} came{self._where()}"
+        if self._is_inside():  # waits for other ranks: no trace yet that would be lost
+            self._write_off(reason)
+        else:
+            self._end(reason)
+
+    def _is_inside(self) -> bool:
+        return self._owner == threading.get_ident()
+
+    def _is_busy(self) -> bool:
+        recording = self.recording
+        waits = recording is not None and recording.state.state == "waiting"
+        return self._is_inside() and not waits
+
+    def _run(self, act: Callable[[], None]) -> None:
+        """Do one thing at a time, and never let its failure reach the job."""
+        if self._closed or self._is_inside():
+            return
+        with self._lock:
+            self._owner = threading.get_ident()
+            try:
+                act()
+            except Exception as error:  # noqa: BLE001 - the job must not fail because of us
+                self._fail(error)
+            finally:
+                self._owner = 0
+        self._signals.deliver()
+
+    def _fail(self, error: Exception) -> None:
+        self._closed = True
+        what = f"the recorder failed: {type(error).__name__}: {error}"
+        say(what)
+        self._write_off(what)
+
+    def _write_off(self, reason: str) -> None:
+        """Leave a state that says that there is no trace, and why."""
+        if self.recording is None or self.recording.state.state not in OPEN:
+            return
+        state = replace(self.recording.state, state="nothing", reason=reason)
+        try:
+            write_state(self.plan.folder, state)
+        except OSError as error:
+            say(str(error))
+
+    def _close(self) -> None:
+        self._closed = True
+        self._signals.remove()
+
+    def _in_child(self) -> None:
+        """Make a forked child none of ours, unless the ranks are forked themselves."""
+        self._lock = threading.RLock()
+        self._owner = 0
+        self._closed = self._closed or self.recording is not None
+        self._signals.in_child()
+        if not self._closed:
+            self._process = os.getpid()
+
+    def _where(self) -> str:
+        return "" if self.plan.step_by == "run" else f" in step {self.steps}"
+
+    def _miss(self, what: str) -> None:
+        self.missing = what
+
+    def _leave_word(self, error: str | None) -> None:
+        """Say why a process that imported torch is no rank, in a file beside the ranks."""
+        if _is_helper():
+            return
+        host = socket.gethostname()
+        word = {
+            "schema": SCHEMA,
+            "host": host,
+            "pid": os.getpid(),
+            "rank": os.environ.get("RANK", ""),
+            "command": sys.orig_argv,
+            "reason": self.missing if error is None else f"{self.missing}; {error}",
+        }
+        path = self.plan.folder / FOLDER / f"process-{host}-{os.getpid()}.json"
+        write_whole(path, json.dumps(word) + "\n")
+
+
+def last_error() -> str | None:
+    """Name the exception that ends the process, and the first line of its message."""
+    # finalizers of multiprocessing run while it is on its way, others after it was shown
+    error = sys.exc_info()[1] or getattr(sys, "last_value", None)
+    if isinstance(error, SystemExit):
+        error = error.__context__  # torch.multiprocessing exits where it caught one
+    if error is None:
+        return None
+    first = next(iter(str(error).splitlines()), "")[:MAX_REASON]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def _at_end_of_child(call: Callable[[], None]) -> None:
+    """Call a function when a process of multiprocessing ends, which may skip `atexit`."""
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    if multiprocessing is not None and multiprocessing.parent_process() is not None:
+        from multiprocessing.util import Finalize
+
+        Finalize(None, call, exitpriority=0)
+
+
+def _is_helper() -> bool:
+    """Whether this process only serves others: a launcher, a loader, a compiler."""
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    child = multiprocessing is not None and multiprocessing.parent_process() is not None
+    script = " ".join(sys.orig_argv)
+    return (
+        child
+        or "torch.distributed.launcher" in sys.modules
+        or "torch._inductor.compile_worker" in script
+    )

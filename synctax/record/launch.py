@@ -1,0 +1,198 @@
+"""Run a job whose processes record themselves, and tell what became of them.
+
+The job has the terminal to itself, and its exit code is kept. Nothing here needs torch.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from synctax.errors import SynctaxError
+from synctax.record import bootstrap
+from synctax.record.bootstrap.sitecustomize import PLAN
+from synctax.record.outcome import Outcome, read_outcome
+from synctax.record.plan import Plan
+from synctax.record.relay import Relay
+from synctax.record.state import FOLDER, write_whole
+
+PLAN_FILE = "plan.json"
+"""The plan, in the folder of the states."""
+
+QUIET_KINETO = {"KINETO_LOG_LEVEL": "99"}
+"""Kineto writes lines about probes to stderr otherwise."""
+
+OURS = ("iteration_*/rank*_trace.json.gz", "**/rank*_delays.json")
+"""Files that a recording is for, and that the next may replace."""
+
+WORDS = f"{FOLDER}/*.json"
+"""What processes of a job tell of themselves; of no use without traces."""
+
+TRACES = ("**/*.json", "**/*.json.gz", "**/*.json.zst")
+"""What a later command would take for a trace."""
+
+BASE_OF_SIGNALS = 128
+"""A job that dies of signal N ends with 128 + N, as in a shell."""
+
+
+class CommandNotFoundError(SynctaxError):
+    """There is no such command."""
+
+    exit_code = 127
+
+
+class CommandNotRunnableError(SynctaxError):
+    """The command is no program that may be run."""
+
+    exit_code = 126
+
+
+class OccupiedFolderError(SynctaxError):
+    """The folder holds traces already."""
+
+    exit_code = 2
+
+
+def launch(
+    plan: Plan,
+    command: Sequence[str],
+    *,
+    overwrite: bool = False,
+    environment: Mapping[str, str] | None = None,
+    on_start: Callable[[], None] | None = None,
+) -> Outcome:
+    """Run a job and record those of its processes that train.
+
+    The job keeps stdin, stdout and stderr. Signals that would end this process are passed
+    on to it, but not those that a terminal sends to the job as well.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is recorded, and where; the folder is made if absent.
+    command : sequence of str
+        Program and arguments.
+    overwrite : bool
+        Replace the files of a recording that is in the folder.
+    environment : mapping, optional
+        Of the job; that of this process if absent.
+    on_start : callable, optional
+        Called right before the job starts.
+
+    Returns
+    -------
+    Outcome
+        The job's exit code, and what became of each rank.
+
+    Raises
+    ------
+    OccupiedFolderError
+        If the folder holds traces that are not to be replaced.
+    CommandNotFoundError, CommandNotRunnableError
+        If the command cannot be started.
+    OSError
+        If the folder cannot be written to.
+    """
+    variables = dict(os.environ if environment is None else environment)
+    find(command[0], variables)
+    claim(plan.folder, overwrite=overwrite)
+    plan = replace(plan, folder=plan.folder.absolute())
+    path = plan.folder / FOLDER / PLAN_FILE
+    write_whole(path, plan.to_json() + "\n")
+    if on_start is not None:
+        on_start()
+    exit_code = run(command, job_environment(path, variables))
+    return read_outcome(plan, exit_code)
+
+
+def find(program: str, environment: Mapping[str, str]) -> None:
+    """Check that a program is there and may be run, before anything is removed for it.
+
+    Raises
+    ------
+    CommandNotFoundError, CommandNotRunnableError
+        If not.
+    """
+    path = environment.get("PATH")
+    if shutil.which(program, path=path):
+        return
+    if shutil.which(program, mode=os.F_OK, path=path):
+        advice = f"; run it as python {program}" if program.endswith(".py") else ""
+        raise CommandNotRunnableError(f"{program} is not executable{advice}")
+    raise CommandNotFoundError(
+        f"{program}: no such command; give its path, or run it as python -m MODULE"
+    )
+
+
+def claim(folder: Path, *, overwrite: bool) -> None:
+    """Make a folder ready for traces.
+
+    Parameters
+    ----------
+    folder : Path
+    overwrite : bool
+        Remove the files that an earlier recording left there; no others.
+
+    Raises
+    ------
+    OccupiedFolderError
+        If there are such files and they are to stay, or other traces.
+    """
+    own = {path for pattern in OURS for path in folder.glob(pattern)}
+    if own and not overwrite:
+        raise OccupiedFolderError(
+            f"{folder} holds a recording; --overwrite replaces it, -o DIR names another"
+        )
+    own.update(folder.glob(WORDS))
+    other = sorted({path for p in TRACES for path in folder.glob(p)} - own)
+    if other:
+        raise OccupiedFolderError(
+            f"{folder} holds more than a recording, such as "
+            f"{other[0].relative_to(folder)}; name a folder for the traces with -o DIR"
+        )
+    for path in own:
+        path.unlink()
+    for path in {path.parent for path in own} - {folder}:
+        if not any(path.iterdir()):
+            path.rmdir()
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def job_environment(plan: Path, outer: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment that lets each Python of a job record itself.
+
+    Parameters
+    ----------
+    plan : Path
+        File of the plan.
+    outer : mapping
+        What the job would have had; its PYTHONPATH is kept, behind ours.
+    """
+    paths = [*bootstrap.__path__, *filter(None, [outer.get("PYTHONPATH")])]
+    added = {"PYTHONPATH": os.pathsep.join(paths), PLAN: str(plan)}
+    return QUIET_KINETO | dict(outer) | added
+
+
+def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run a command to its end and return its exit code, 128 + N after signal N.
+
+    Raises
+    ------
+    CommandNotFoundError, CommandNotRunnableError
+        If the command cannot be started.
+    """
+    with Relay() as relay:
+        try:
+            # a list, and no shell: what runs is what the user wrote
+            job = subprocess.Popen(  # noqa: S603
+                command, env=environment, process_group=relay.group
+            )
+        except OSError as error:
+            # it was found: an interpreter that its first line names may be missing
+            reason = (error.strerror or str(error)).lower()
+            raise CommandNotRunnableError(f"{command[0]} does not run: {reason}") from error
+        relay.started(job)
+        code = job.wait()
+    return code if code >= 0 else BASE_OF_SIGNALS - code

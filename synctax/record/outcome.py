@@ -1,0 +1,259 @@
+"""What became of each rank of a recorded job, and what to do where there is no trace."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from synctax.record.plan import Plan
+from synctax.record.state import FOLDER, Phase, RankState, read_states
+
+Fate = Literal["written", "cut", "nothing", "died", "absent"]
+
+DIED = {
+    "waiting": "ended without a word before its window began",
+    "recording": "ended without a word while it recorded",
+}
+"""Why there is no trace of a rank whose last state says that it runs."""
+
+UNKNOWN = "it ended, or was ended, before its first step"
+"""Why a rank never reported, if nothing is known of its process."""
+
+BY_WHAT = "killed (out of memory?), crashed outside of Python, or os._exit"
+"""How a process ends without a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankOutcome:
+    """What became of one rank.
+
+    Parameters
+    ----------
+    rank : int
+    host : str
+        Empty if it never reported.
+    fate : str
+        `written`; `cut`: a trace of a window that ended early; `nothing`: it ended and
+        wrote none; `died`: it ended without a word; `absent`: it never reported.
+    reason : str
+        Why the window was cut or there is no trace; may be empty.
+    first_step, end_step : int
+        Steps of the trace, the second not included; of a rank without one, 0 and 0.
+    steps_seen : int
+        Steps that the rank is known to have ended.
+    trace, delays : str
+        Paths below the folder; empty where there is none.
+    """
+
+    rank: int
+    host: str = ""
+    fate: Fate = "absent"
+    reason: str = ""
+    first_step: int = 0
+    end_step: int = 0
+    steps_seen: int = 0
+    trace: str = ""
+    delays: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bystander:
+    """A process that imported torch and never became a rank.
+
+    Parameters
+    ----------
+    rank : int, optional
+        Which rank it would have been, by its environment.
+    host : str
+    command : str
+    reason : str
+        What it never did.
+    """
+
+    rank: int | None
+    host: str
+    command: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a job left behind.
+
+    Parameters
+    ----------
+    plan : Plan
+    exit_code : int
+        Of the job.
+    ranks : tuple of RankOutcome
+        In order, those that never reported included.
+    bystanders : tuple of Bystander
+    """
+
+    plan: Plan
+    exit_code: int
+    ranks: tuple[RankOutcome, ...]
+    bystanders: tuple[Bystander, ...] = ()
+
+    @property
+    def n_traces(self) -> int:
+        """Traces that were written, cut ones included."""
+        return sum(bool(rank.trace) for rank in self.ranks)
+
+    def verdict(self) -> list[str]:
+        """Say in sentences what was recorded, what is missing, why, and what would help."""
+        if not self.ranks:
+            return [*_failed(self.exit_code), *self._no_rank()]
+        whole = _with(self.ranks, "written")
+        of_all = f"{len(whole)} of {_count(len(self.ranks), 'rank')}"
+        window = _window(whole) or "the whole window"
+        lines = [*_failed(self.exit_code), f"{of_all} recorded {window}"]
+        for fate, text in _TEXTS.items():
+            lines += _by_reason(_with(self.ranks, fate), text)
+        return [*lines, *self._too_short()]
+
+    def _no_rank(self) -> Iterator[str]:
+        if not self.bystanders:
+            yield (
+                "no process of the job reported; either none imported torch, or its "
+                "Python ignores PYTHONPATH (-I, -E, -S), the command sets PYTHONPATH "
+                "anew, or it runs where this environment or "
+                f"{self.plan.folder} does not reach"
+            )
+            return
+        reasons = dict.fromkeys(one.reason for one in self.bystanders)
+        yield (
+            f"{_count(len(self.bystanders), 'process', 'processes')} imported torch, "
+            f"none became a rank: {'; '.join(reasons)}"
+        )
+        if self.plan.step_by == "optimizer":
+            yield (
+                "if the script trains without an optimizer of torch, name the function "
+                "that makes a step with --step-at MODULE:FUNCTION, or record all of it "
+                "with --whole-run"
+            )
+
+    def _too_short(self) -> Iterator[str]:
+        """Advise on windows that the job never reached, where nothing else went wrong."""
+        short = [r for r in self.ranks if r.fate == "nothing" and r.steps_seen]
+        plan = self.plan
+        needed = plan.skip + plan.warmup + plan.steps
+        if not short or self.n_traces or self.exit_code or plan.step_by == "run":
+            return
+        seen = min(rank.steps_seen for rank in short)
+        if seen < needed:
+            yield (
+                f"let the job run for {needed} steps (--skip {plan.skip} + --warmup "
+                f"{plan.warmup} + --steps {plan.steps}), or choose fewer: it ran {seen}"
+            )
+
+
+_TEXTS: dict[Fate, str] = {
+    "cut": "{ranks} recorded a part: {reason}",
+    "nothing": "{ranks} recorded nothing: {reason}",
+    "died": "{ranks} {reason}: " + BY_WHAT,
+    "absent": "{ranks} never reported: {reason}",
+}
+
+
+_FATES: dict[Phase, Fate] = {
+    "waiting": "died",
+    "recording": "died",
+    "written": "written",
+    "cut": "cut",
+    "nothing": "nothing",
+}
+
+
+def read_outcome(plan: Plan, exit_code: int) -> Outcome:
+    """Read what the processes of a job left in the folder of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    exit_code : int
+        Of the job.
+
+    Raises
+    ------
+    BadInputError
+        If the state of a rank cannot be read.
+    """
+    states = read_states(plan.folder)
+    bystanders = tuple(_bystanders(plan.folder / FOLDER))
+    known = {state.rank: _outcome(state) for state in states}
+    world = max((state.world_size for state in states), default=0)
+    for rank in range(world):
+        if rank not in known:
+            reasons = (one.reason for one in bystanders if one.rank == rank)
+            known[rank] = RankOutcome(rank, reason=next(reasons, UNKNOWN))
+    ranks = tuple(known[rank] for rank in sorted(known))
+    return Outcome(plan, exit_code, ranks, bystanders)
+
+
+def _outcome(state: RankState) -> RankOutcome:
+    traced = bool(state.trace)
+    return RankOutcome(
+        rank=state.rank,
+        host=state.host,
+        fate=_FATES[state.state],
+        reason=DIED.get(state.state, state.reason),
+        first_step=state.first_step if traced else 0,
+        end_step=state.end_step if traced else 0,
+        steps_seen=state.steps_seen,
+        trace=state.trace,
+        delays=state.delays,
+    )
+
+
+def _bystanders(folder: Path) -> Iterator[Bystander]:
+    for path in sorted(folder.glob("process-*.json")):
+        keys = json.loads(path.read_text(encoding="utf-8"))
+        rank = str(keys["rank"])
+        yield Bystander(
+            rank=int(rank) if rank.isdecimal() else None,
+            host=keys["host"],
+            command=" ".join(map(os.fsdecode, keys["command"])),
+            reason=keys["reason"],
+        )
+
+
+def _with(ranks: Iterable[RankOutcome], fate: Fate) -> list[RankOutcome]:
+    return [rank for rank in ranks if rank.fate == fate]
+
+
+def _by_reason(ranks: Sequence[RankOutcome], text: str) -> Iterator[str]:
+    """Say each reason once, with the ranks that it holds for."""
+    for reason in dict.fromkeys(rank.reason for rank in ranks):
+        own = [rank.rank for rank in ranks if rank.reason == reason]
+        yield text.format(ranks=_names(own), reason=reason or "no reason is known")
+
+
+def _failed(exit_code: int) -> list[str]:
+    return [f"the job ended with exit code {exit_code}"] if exit_code else []
+
+
+def _window(ranks: Sequence[RankOutcome]) -> str:
+    windows = {(rank.first_step, rank.end_step) for rank in ranks}
+    if len(windows) != 1:
+        return ""
+    first, end = windows.pop()
+    return f"step {first}" if end - first == 1 else f"steps {first} to {end - 1}"
+
+
+def _names(ranks: Sequence[int]) -> str:
+    """Name ranks, runs of them by their ends: `rank 3`, `ranks 0-2, 5`."""
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    names = [f"{a}" if a == b else f"{a}-{b}" for a, b in runs]
+    return f"rank{'' if len(ranks) == 1 else 's'} {', '.join(names)}"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

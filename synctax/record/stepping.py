@@ -1,0 +1,143 @@
+"""Where steps begin and end in a script that was not changed.
+
+Steps are those of an optimizer, the calls of a function, or the whole run is one. Torch
+has been imported when these are called.
+"""
+
+import functools
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from synctax.record.defined import Target, when_defined
+
+
+class Steps(Protocol):
+    """What is told of steps; the process becomes a rank with the first call."""
+
+    def begin(self) -> None:
+        """The first step begins; told once."""
+
+    def step(self) -> None:
+        """A step has ended."""
+
+
+def by_optimizer(steps: Steps) -> None:
+    """End a step with each step of the first optimizer that takes one.
+
+    Others, of other parameters or models, step as often as they like. Should the first be
+    deleted, the next to step takes its place.
+    """
+    first: Callable[[], object] = lambda: None  # noqa: E731 - what a dead reference gives
+
+    def stepped(optimizer: object) -> None:
+        nonlocal first
+        if first() is None:
+            first = weakref.ref(optimizer)
+        if first() is optimizer:
+            steps.step()
+
+    _around_optimizers(lambda: None, stepped)
+
+
+def _around_optimizers(before: Callable[[], None], after: Callable[[object], None]) -> None:
+    """Call functions before and after an optimizer steps, but not where one calls another.
+
+    Torch's own hooks run inside the range `Optimizer.step`: a profiler's step that ended
+    there would lie across it.
+    """
+    from torch.optim import Optimizer
+
+    hook = Optimizer.profile_hook_step  # makes what replaces `step` of each class
+    depth = 0
+
+    @functools.wraps(hook)
+    def profile_hook_step(step: Callable[..., Any]) -> Callable[..., Any]:
+        hooked = hook(step)
+
+        @functools.wraps(hooked)
+        def call(optimizer: object, *args: Any, **kwargs: Any) -> Any:
+            nonlocal depth
+            if not depth:
+                before()
+            depth += 1
+            try:
+                result = hooked(optimizer, *args, **kwargs)
+            finally:
+                depth -= 1
+            if not depth:
+                after(optimizer)
+            return result
+
+        return call
+
+    Optimizer.profile_hook_step = staticmethod(profile_hook_step)
+
+
+def by_function(target: Target, steps: Steps, tell: Callable[[str], None]) -> None:
+    """End a step whenever a function returns; a call that raises ends none.
+
+    Parameters
+    ----------
+    target : Target
+        The function; it is replaced as soon as it is defined.
+    steps : Steps
+    tell : callable
+        Told what is missing, and "" once nothing is.
+    """
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        tell(f"{target} was never called")
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            steps.begin()
+            result = function(*args, **kwargs)
+            steps.step()
+            return result
+
+        return call
+
+    when_defined(target, counted, tell)
+
+
+def by_run(steps: Steps) -> None:
+    """Begin with the process group, the first forward pass, or an optimizer's step."""
+    from torch.nn.modules.module import register_module_forward_pre_hook
+
+    def begin(*_: Any) -> None:
+        if not _in_data_loader():
+            forward.remove()
+            steps.begin()
+
+    forward = register_module_forward_pre_hook(begin)
+    _around_optimizers(begin, lambda _optimizer: None)
+    _after_init_process_group(begin)
+
+
+def _in_data_loader() -> bool:
+    # transforms of images are modules, too
+    from torch.utils.data import get_worker_info
+
+    return get_worker_info() is not None
+
+
+def _after_init_process_group(begin: Callable[[], None]) -> None:
+    groups = sys.modules.get("torch.distributed.distributed_c10d")
+    original = getattr(groups, "init_process_group", None)
+    if original is None:  # built without distributed
+        return
+
+    @functools.wraps(original)
+    def init_process_group(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        begin()
+        return result
+
+    # modules that imported it by name, such as device_mesh, have it of their own
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "torch":
+            names = vars(module)
+            if names.get("init_process_group") is original:
+                names["init_process_group"] = init_process_group

@@ -1,0 +1,185 @@
+"""What a Python of a recorded job does before it imports torch, and when it does."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from synctax.record.bootstrap import sitecustomize
+from synctax.record.bootstrap.sitecustomize import AfterImport
+from tests.record import fake_torch
+
+BOOTSTRAP = sitecustomize.HERE
+
+
+@pytest.fixture
+def python(tmp_path):
+    """Run code in a Python that has our folder first, and `site` behind it."""
+    plan = tmp_path / "plan.json"
+    plan.write_text("{}")
+    behind = tmp_path / "site"
+    behind.mkdir()
+
+    def run(code, *flags, recorded=True, **variables):
+        env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | variables
+        env["PYTHONPATH"] = os.pathsep.join([BOOTSTRAP, str(behind)])
+        if recorded:
+            env["SYNCTAX_RECORD_PLAN"] = str(plan)
+        command = [sys.executable, *flags, "-c", code]
+        return subprocess.run(
+            command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    run.site = behind
+    run.plan = plan
+    return run
+
+
+# ------------------------------------------------------------------ what is hidden
+
+
+def test_the_sitecustomize_that_is_hidden_runs_and_is_the_one_imported(python):
+    (python.site / "sitecustomize.py").write_text("print('theirs')\nmark = 1")
+    code = "import sitecustomize, sys; print(sitecustomize.mark, 'torch' in sys.modules)"
+    done = python(code)
+    assert done.stdout == "theirs\n1 False\n"
+    assert done.stderr == ""
+
+
+def test_our_folder_leaves_the_path_of_the_process_but_not_of_its_children(python):
+    code = f"import os, sys; print({BOOTSTRAP!r} in sys.path, os.environ['PYTHONPATH'])"
+    shown = python(code).stdout.split()
+    assert shown == ["False", f"{BOOTSTRAP}{os.pathsep}{python.site}"]
+
+
+def test_an_error_of_the_hidden_sitecustomize_is_told_as_python_tells_it(python):
+    (python.site / "sitecustomize.py").write_text("import nonesuch")
+    done = python("print('on')")
+    assert done.stdout == "on\n"
+    assert "Error in sitecustomize" in done.stderr
+    assert "nonesuch" in done.stderr
+
+
+def test_nothing_of_synctax_is_imported_without_torch(python):
+    code = "import sys; print([m for m in sys.modules if m.startswith('synctax.')])"
+    # an editable install may import its own finder
+    assert python(code).stdout == "[]\n"
+
+
+def test_nothing_waits_for_torch_where_nothing_is_recorded(python):
+    code = "import sys; print([type(f).__name__ for f in sys.meta_path])"
+    assert "AfterImport" in python(code).stdout
+    assert "AfterImport" not in python(code, recorded=False).stdout
+
+
+def test_an_isolated_python_knows_nothing_of_us(python):
+    done = python("import sys; print(len(sys.meta_path), sys.argv)", "-I")
+    assert "AfterImport" not in done.stdout
+    assert done.stderr == ""
+
+
+# ------------------------------------------------------------------ when torch comes
+
+
+def test_a_plan_that_cannot_be_read_is_one_line_and_no_harm(python):
+    fake_torch.write(python.site)
+    python.plan.unlink()
+    done = python("import torch; print(torch.optim.SGD().step())")
+    assert done.stdout == "stepped\n"
+    assert done.stderr.count("\n") == 1
+    assert "is not recorded: FileNotFoundError" in done.stderr
+
+
+def test_a_python_that_is_too_old_says_which_one_is_needed(python, monkeypatch, capsys):
+    monkeypatch.setattr(sitecustomize.sys, "version_info", (3, 9, 2))
+    sitecustomize.record(types.ModuleType("torch"))
+    said = capsys.readouterr().err
+    assert "it needs Python 3.11 or newer" in said
+    assert "Python 3.9" in said
+
+
+def test_a_torch_that_cannot_be_imported_fails_as_it_would(python):
+    fake_torch.write(python.site)
+    code = "try:\n    import torch\nexcept ImportError as e:\n    print(e)"
+    done = python(code, TORCH_FAILS="1")
+    assert done.stdout == "libcudart.so is missing\n"
+    assert done.stderr == ""
+
+
+def test_a_python_without_synctax_uses_the_one_of_the_command(python, tmp_path):
+    # -S leaves out site-packages, where synctax is; what it does not do is done by hand
+    fake_torch.write(python.site)
+    plan = {"folder": str(tmp_path), "delays": []}
+    python.plan.write_text(json.dumps(plan))
+    code = (
+        "try:\n    import synctax\n    print('known')\nexcept ImportError:\n    pass\n"
+        "import sys, sitecustomize, torch, synctax\n"
+        "torch.optim.SGD().step()\n"
+        "print(synctax.__file__, [p for p in sys.path if p.endswith('site-packages')])\n"
+    )
+    done = python(code, "-S")
+    package = Path(BOOTSTRAP).parents[1]
+    assert done.stderr == ""
+    assert done.stdout == f"{package}/__init__.py []\n"
+    assert (tmp_path / "log" / "rank0.txt").read_text().startswith("begin")
+
+
+def test_a_synctax_that_the_script_has_imported_stays(monkeypatch):
+    own = types.ModuleType("synctax")
+    monkeypatch.setitem(sys.modules, "synctax", own)
+    sitecustomize._load_synctax()
+    assert sys.modules["synctax"] is own
+
+
+# ------------------------------------------------------------------ the finder
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module that fails to be imported while a file is there."""
+    monkeypatch.syspath_prepend(tmp_path)
+    text = "import pathlib\nassert not pathlib.Path(__file__).with_name('bad').exists()"
+    (tmp_path / "some_module.py").write_text(text)
+    yield tmp_path
+    sys.modules.pop("some_module", None)
+
+
+@pytest.fixture
+def finder():
+    seen = []
+    found = AfterImport("some_module", seen.append)
+    found.seen = seen
+    found.install()
+    yield found
+    found.remove()
+
+
+def test_a_function_is_called_with_the_module_once_it_is_whole(module, finder):
+    made = importlib.import_module("some_module")
+    assert finder.seen == [made]
+    assert finder not in sys.meta_path
+    assert "exec_module" not in vars(made.__loader__)
+    importlib.reload(made)
+    assert finder.seen == [made]
+
+
+def test_an_import_that_fails_may_be_tried_again(module, finder):
+    (module / "bad").touch()
+    with pytest.raises(AssertionError):
+        importlib.import_module("some_module")
+    assert finder.seen == []
+    (module / "bad").unlink()
+    importlib.import_module("some_module")
+    assert len(finder.seen) == 1
+
+
+def test_a_module_that_is_not_there_stays_missing(finder):
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("some_module")
+    assert finder in sys.meta_path
+    assert finder.find_spec("another") is None
