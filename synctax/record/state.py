@@ -41,6 +41,9 @@ class RankState:
         window has not begun, as planned.
     trace, delays : str
         Paths below the folder; empty where there is none.
+    met : bool or int
+        Whether all ranks met before the window; else how many did, this one among them,
+        or False if it did not try or nobody came.
     """
 
     rank: int
@@ -56,6 +59,7 @@ class RankState:
     end_step: int = 0
     trace: str = ""
     delays: str = ""
+    met: bool | int = False
 
 
 def state_path(folder: Path, rank: int) -> Path:
@@ -95,6 +99,15 @@ def read_state(path: Path) -> RankState:
         raise BadInputError(
             f"{path} is not the state of a recorded rank ({SCHEMA}): {error}"
         ) from error
+
+
+def state_before(folder: Path, rank: int) -> RankState | None:
+    """Read the state that a rank left in a folder; None if there is none."""
+    path = state_path(folder, rank)
+    try:
+        return read_state(path) if path.exists() else None
+    except (BadInputError, OSError):
+        return None  # it will be written anew
 
 
 def read_states(folder: Path) -> list[RankState]:

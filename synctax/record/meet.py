@@ -1,0 +1,179 @@
+"""Ranks meet before the window: through the store of their group, without a collective.
+
+A collective would take a sequence number, a stream and, with NCCL, a communicator; and it
+would hang where a rank does not come.
+"""
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import torch.distributed
+
+from synctax.record.ranks import Who
+
+PREFIX = "synctax"
+FIRST_PAUSE_S = 0.0005
+LONGEST_PAUSE_S = 0.05
+"""Between questions whether all have come: the pause doubles up to this."""
+GO_TIMEOUT_S = 5.0
+"""All have come, so that one of them sets off all within milliseconds, unless it dies."""
+STORE_TROUBLE = (RuntimeError, TypeError, ValueError, AttributeError, OSError)
+"""What a store may raise; `NotImplementedError` is a `RuntimeError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Who came.
+
+    Parameters
+    ----------
+    came, expected : int
+        Ranks that came in time, this one among them, of so many.
+    busy : int
+        Those of them that cannot begin now.
+    trouble : str
+        What the store said, where ranks could not meet.
+    """
+
+    came: int
+    expected: int
+    busy: int
+    trouble: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all ranks came."""
+        return self.came >= self.expected
+
+    @property
+    def met(self) -> bool | int:
+        """Whether all came, else how many did; False if that is this rank alone."""
+        return self.complete or (self.came if self.came > 1 else False)
+
+    def words(self) -> str:
+        """Say who did not come; empty if all did."""
+        if self.complete:
+            return ""
+        if self.trouble:
+            return f"ranks did not meet before the window: {self.trouble}"
+        return f"{self.came} of {self.expected} ranks met before the window"
+
+
+def gather(told: Who, *, ready: bool, timeout_s: float) -> Meeting:
+    """Meet all other ranks, if there are any and they can be met.
+
+    Parameters
+    ----------
+    told : Who
+        This rank.
+    ready : bool
+        Whether it can begin.
+    timeout_s : float
+        How long to wait for the others, in seconds; 0: meet nobody.
+    """
+    alone = Meeting(1, told.world_size, int(not ready))
+    if told.world_size == 1:
+        return alone
+    if not told.has_group:
+        return replace(alone, trouble="there is no process group")
+    if timeout_s == 0:
+        return replace(alone, trouble="not asked to")
+    try:
+        return meet(
+            default_store(), told.rank, told.world_size, ready=ready, timeout_s=timeout_s
+        )
+    except STORE_TROUBLE as error:
+        # stores of other makers know less, and a store dies with its host
+        return replace(alone, trouble=first_line(error))
+
+
+def stay_away(told: Who) -> None:
+    """Let the others not wait for this rank, at the meeting that is next for it."""
+    if told.has_group and told.world_size > 1:
+        # where the store does not work, they wait as long as they were told to
+        with suppress(*STORE_TROUBLE):
+            be_absent(default_store(), told.rank)
+
+
+def default_store() -> Any:
+    """Get the store of the default process group."""
+    return torch.distributed.distributed_c10d._get_default_store()  # noqa: SLF001
+
+
+def meet(
+    store: Any, rank: int, world_size: int, *, ready: bool, timeout_s: float
+) -> Meeting:
+    """Wait until all ranks have come, then go on together.
+
+    The last one sets off all, so that they leave within a fraction of a millisecond.
+
+    Parameters
+    ----------
+    store : torch.distributed.Store
+    rank, world_size : int
+    ready, timeout_s
+        As for `gather`.
+    """
+    room = _Room(store, rank)
+    if not ready:
+        room.add("busy")
+    came = _wait(room, room.add("came"), world_size, timeout_s)
+    if came < world_size:
+        room.add("left")
+    # who comes late finds that others have left
+    left, absent = room.read("left"), room.read("absent")
+    late = left if came == world_size else 0
+    meeting = Meeting(came - absent - late, world_size, room.read("busy"))
+    if came == world_size and not left:
+        if room.add("going") == world_size - absent:
+            room.go()
+        else:
+            room.wait_for_go()
+    return meeting
+
+
+def be_absent(store: Any, rank: int) -> None:
+    """Count as having come, without waiting, as one that will not record."""
+    room = _Room(store, rank)
+    room.add("absent")
+    room.add("came")
+
+
+def first_line(error: BaseException) -> str:
+    """Say an error in one line, with its type."""
+    text = str(error).strip().partition("\n")[0].rstrip(". ")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+class _Room:
+    """Counters of one meeting; how often this rank has met tells which it is."""
+
+    def __init__(self, store: Any, rank: int) -> None:
+        self._store = store
+        number = store.add(f"{PREFIX}/{rank}", 1)
+        self._base = f"{PREFIX}/meeting{number}"
+
+    def add(self, counter: str) -> int:
+        return int(self._store.add(f"{self._base}/{counter}", 1))
+
+    def read(self, counter: str) -> int:
+        return int(self._store.add(f"{self._base}/{counter}", 0))
+
+    def go(self) -> None:
+        self._store.set(f"{self._base}/go", "1")
+
+    def wait_for_go(self) -> None:
+        self._store.wait([f"{self._base}/go"], timedelta(seconds=GO_TIMEOUT_S))
+
+
+def _wait(room: _Room, came: int, world_size: int, timeout_s: float) -> int:
+    """Ask again and again: a wait inside the store could not be interrupted."""
+    until, pause_s = time.monotonic() + timeout_s, FIRST_PAUSE_S
+    while came < world_size and (left_s := until - time.monotonic()) > 0:
+        time.sleep(min(pause_s, left_s))
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        came = room.read("came")
+    return came
