@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from synctax.record.bootstrap.sitecustomize import AfterImport
@@ -73,12 +73,18 @@ class Target:
                 raise AttributeError(f"{self.module} has no {name}")
             names[name] = _wrapped(names[name], wrap)
             return
-        if classes[0] not in names:
-            raise AttributeError(f"{self.module} has no {classes[0]}")
-        owner = names[classes[0]]
-        for inner in classes[1:]:
-            owner = getattr(owner, inner)
+        owner: Any = SimpleNamespace(**names)
+        shown = self.module
+        for part in classes:
+            owner, shown = _attribute(owner, part, shown), part
+        _attribute(owner, name, shown)
         setattr(owner, name, _wrapped(inspect.getattr_static(owner, name), wrap))
+
+
+def _attribute(owner: Any, name: str, shown: str) -> Any:
+    if not hasattr(owner, name):
+        raise AttributeError(f"{shown} has no {name}")
+    return getattr(owner, name)
 
 
 def _wrapped(found: Any, wrap: Wrap) -> Any:

@@ -29,6 +29,10 @@ SCHEMA = "synctax.record-process/1"
 OPEN = ("waiting", "recording")
 """States of a recording that has not ended."""
 
+LONGEST_WAIT_S = 20.0
+"""For what another thread is doing: a trace that is being written. torchrun kills 30 s
+after the signal that it sends first."""
+
 MAX_REASON = 300
 """Characters of an exception's first line that are kept."""
 
@@ -59,6 +63,10 @@ def record(plan: Plan, **keys: Any) -> "Recording":
     return Recording(plan, **keys)
 
 
+def _say_nothing(_line: str) -> None:
+    """The states of all ranks are told when the job has ended."""
+
+
 def say(text: str) -> None:
     """Write a line to stderr."""
     sys.stderr.write(f"synctax: {text}\n")
@@ -77,8 +85,6 @@ class Watch:
     """
 
     def __init__(self, plan: Plan, *, make: Make = record) -> None:
-        if plan.step_by == "run":
-            plan = replace(plan, skip=0, warmup=0, steps=1)
         self.plan = plan
         self.recording: Recording | None = None
         self.missing = "no optimizer stepped"
@@ -88,7 +94,8 @@ class Watch:
         self._owner = 0
         self._closed = False
         self._process = os.getpid()
-        self._signals = Signals(self._stopped, self._is_busy)
+        self._asked = False
+        self._signals = Signals(self._stopped, self._is_inside)
 
     def listen(self) -> None:
         """Wait for steps, and for the end of the process."""
@@ -102,7 +109,6 @@ class Watch:
         os.register_at_fork(after_in_child=self._in_child)
         atexit.register(self.finish)
 
-    @property
     def is_open(self) -> bool:
         """Whether a recording has begun and not ended."""
         return not self._closed and (
@@ -128,14 +134,8 @@ class Watch:
         error = last_error()
         if self.recording is None:
             self._run(lambda: self._leave_word(error))
-        elif error is not None:
-            self._end(error + self._where())
-        elif self.plan.step_by == "run":
-            self.step()
-            self._end("")
         else:
-            total = self.plan.skip + self.plan.warmup + self.plan.steps
-            self._end(f"the script ended after {self.steps} of {total} steps")
+            self._end("" if error is None else error + self._where())
         self._close()
 
     # ------------------------------------------------------------------ how
@@ -143,16 +143,18 @@ class Watch:
     def _begin(self) -> None:
         if self.recording is not None:  # another thread was faster
             return
-        self.recording = self._make(self.plan, say=say)
+        self.recording = self._make(self.plan, say=_say_nothing)
         self._signals.install()
-        _at_end_of_child(self.finish)
         self.recording.begin()
+        # after what the recording registers, so that it runs before and knows the reason
+        atexit.register(self.finish)
+        _at_end_of_child(self.finish)
 
     def _step(self) -> None:
         if self.recording is not None:
             self.recording.step()
             self.steps += 1
-            if not self.is_open:
+            if not self.is_open():
                 self._signals.remove()
 
     def _end(self, reason: str) -> None:
@@ -161,34 +163,40 @@ class Watch:
             self._run(lambda: recording.end(reason))
 
     def _stopped(self, signal: str) -> None:
-        if not self.is_open:
+        """Write what there is, from whichever thread, before the process may die."""
+        if not self.is_open():
             return
         reason = f"{signal} came{self._where()}"
-        if self._is_inside():  # waits for other ranks: no trace yet that would be lost
-            self._write_off(reason)
-        else:
-            self._end(reason)
+        if self._is_inside():
+            # ends when the step has been dealt with; asked again, it is too late for that
+            if self._asked or self.recording is None:
+                self._write_off(reason)
+            else:
+                self._asked = True
+                self.recording.end(reason)
+            return
+        self._end(reason)
+        if self.is_open() and threading.current_thread() is not threading.main_thread():
+            self._write_off(f"{reason}, and the thread that recorded was blocked")
 
     def _is_inside(self) -> bool:
         return self._owner == threading.get_ident()
-
-    def _is_busy(self) -> bool:
-        recording = self.recording
-        waits = recording is not None and recording.state.state == "waiting"
-        return self._is_inside() and not waits
 
     def _run(self, act: Callable[[], None]) -> None:
         """Do one thing at a time, and never let its failure reach the job."""
         if self._closed or self._is_inside():
             return
-        with self._lock:
+        # of two threads, the second acts on a signal: it must not wait for ever
+        if not self._lock.acquire(timeout=LONGEST_WAIT_S):
+            return
+        try:
             self._owner = threading.get_ident()
-            try:
-                act()
-            except Exception as error:  # noqa: BLE001 - the job must not fail because of us
-                self._fail(error)
-            finally:
-                self._owner = 0
+            act()
+        except Exception as error:  # noqa: BLE001 - the job must not fail because of us
+            self._fail(error)
+        finally:
+            self._owner = 0
+            self._lock.release()
         self._signals.deliver()
 
     def _fail(self, error: Exception) -> None:

@@ -110,6 +110,8 @@ class Outcome:
         of_all = f"{len(whole)} of {_count(len(self.ranks), 'rank')}"
         window = _window(whole) or "the whole window"
         lines = [*_failed(self.exit_code), f"{of_all} recorded {window}"]
+        warned = [rank for rank in whole if rank.reason]
+        lines += _by_reason(warned, "{ranks}: {reason}")
         for fate, text in _TEXTS.items():
             lines += _by_reason(_with(self.ranks, fate), text)
         return [*lines, *self._too_short()]

@@ -30,15 +30,15 @@ class Signals:
         Called with the name of the signal: in the main thread, or in another if that one
         is blocked.
     busy : callable
-        Whether the calling thread is where it must not be interrupted: the signal then
-        waits for `deliver`.
+        Whether the calling thread is where it must not be interrupted: what the signal
+        does otherwise then waits for `deliver`.
     """
 
     def __init__(self, act: Callable[[str], None], busy: Callable[[], bool]) -> None:
         self._act = act
         self._busy = busy
         self._before: dict[int, Any] = {}
-        self._late: list[tuple[int, FrameType | None]] = []
+        self._late: list[tuple[Any, int, FrameType | None]] = []
         self._caught_one = threading.Event()
         self._wakeup: tuple[int, int] | None = None
 
@@ -81,7 +81,7 @@ class Signals:
     def deliver(self) -> None:
         """Act on signals that came while the process was busy."""
         while self._late and _in_main_thread():
-            self._pass_on(*self._late.pop(0))
+            _do(*self._late.pop(0))
 
     def _watch(self) -> None:
         reader, writer = os.pipe()
@@ -118,19 +118,22 @@ class Signals:
 
     def _caught(self, number: int, frame: FrameType | None) -> None:
         self._caught_one.set()
-        if self._busy():
-            self._late.append((number, frame))
-        else:
-            self._pass_on(number, frame)
-
-    def _pass_on(self, number: int, frame: FrameType | None) -> None:
         before = self._before.get(number, signal.SIG_DFL)
+        late = self._busy() and not self._late  # a second one is not kept waiting
+        if late:
+            self._late.append((before, number, frame))
         self._act(signal.Signals(number).name)
-        if callable(before):
-            before(number, frame)
-        elif before is signal.SIG_DFL:
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
+        if not late:
+            _do(before, number, frame)
+
+
+def _do(handler: Any, number: int, frame: FrameType | None) -> None:
+    """Do what a signal would have done with a handler of Python, or none."""
+    if callable(handler):
+        handler(number, frame)
+    elif handler is signal.SIG_DFL:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
 
 def _in_main_thread() -> bool:

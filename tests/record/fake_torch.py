@@ -4,7 +4,15 @@ Jobs that import it start in a tenth of a second. Its recorder writes states as 
 one, and a line of a log for each call.
 """
 
+import os
+import subprocess
+import sys
 from pathlib import Path
+from textwrap import dedent
+
+from synctax.record.bootstrap.sitecustomize import HERE
+from synctax.record.plan import Plan
+from synctax.record.state import write_whole
 
 FILES = {
     "__init__.py": """
@@ -46,12 +54,13 @@ FILES = {
                 write_state(self.plan.folder, self.state)
 
             def begin(self):
-                self.log(f"begin {self.plan.skip} {self.plan.warmup} {self.plan.steps}")
+                self.log("begin")
                 self.become(state="waiting")
                 self.open()
 
             def open(self):
-                first = self.plan.skip + self.plan.warmup
+                run = self.plan.step_by == "run"
+                first = 0 if run else self.plan.skip + self.plan.warmup
                 if self.state.steps_seen == first:
                     last = first + self.plan.steps
                     self.become(state="recording", first_step=first, end_step=last)
@@ -70,11 +79,12 @@ FILES = {
             def end(self, reason=""):
                 if self.state.state == "recording":
                     self.log(f"end {reason}")
-                    self.become(end_step=self.state.steps_seen + 1)
-                    self.write("cut", reason)
+                    self.become(end_step=self.state.steps_seen)
+                    whole = self.plan.step_by == "run" and not reason
+                    self.write("written" if whole else "cut", reason or "it ended early")
                 elif self.state.state == "waiting":
                     self.log(f"end {reason}")
-                    self.become(state="nothing", reason=reason)
+                    self.become(state="nothing", reason=reason or "it ended early")
 
             def write(self, state, reason):
                 name = f"iteration_0/rank{self.state.rank}_trace.json.gz"
@@ -150,10 +160,38 @@ FILES = {
 
 def write(folder: Path) -> Path:
     """Write the package into a folder for PYTHONPATH, and return the folder."""
-    from textwrap import dedent
-
     for name, text in FILES.items():
         path = folder / "torch" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(dedent(text))
     return folder
+
+
+def start(folder: Path, text: str, *arguments, env=(), **plan) -> subprocess.Popen:
+    """Start a script in a folder, with the recorder in it, as `synctax record` does.
+
+    The plan skips a step, warms up in one, and records two, unless told otherwise.
+    """
+    site = write(folder / "site")
+    (folder / "train.py").write_text(text)
+    plan = Plan(folder / "traces", **{"skip": 1, "steps": 2} | plan)
+    path = folder / "traces" / "record" / "plan.json"
+    write_whole(path, plan.to_json())
+    variables = os.environ | {
+        "PYTHONPATH": os.pathsep.join([HERE, str(site)]),
+        "SYNCTAX_RECORD_PLAN": str(path),
+    }
+    return subprocess.Popen(
+        [sys.executable, *(arguments or [str(folder / "train.py")])],
+        env=variables | dict(env),
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def told(traces: Path) -> dict[str, list[str]]:
+    """Return what the recorder of each rank was told."""
+    logs = sorted(traces.glob("log/*"))
+    return {path.stem: path.read_text().splitlines() for path in logs}

@@ -1,0 +1,478 @@
+"""Which process becomes a rank, and what ends its steps: with a torch of a few lines."""
+
+import importlib
+import sys
+from importlib.machinery import ModuleSpec
+
+import pytest
+
+from synctax.record import stepping
+from synctax.record.defined import Target, when_defined
+from tests.record import fake_torch
+
+
+class Steps:
+    """Counts what it is told."""
+
+    def __init__(self):
+        self.begun = self.ended = 0
+
+    def begin(self):
+        self.begun += 1
+
+    def step(self):
+        self.ended += 1
+
+
+@pytest.fixture
+def steps():
+    return Steps()
+
+
+@pytest.fixture
+def torch(tmp_path, monkeypatch):
+    """The small torch, imported anew; what was imported before is back afterwards."""
+    for name in list(sys.modules):
+        if name.partition(".")[0] == "torch":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(fake_torch.write(tmp_path))
+    yield importlib.import_module("torch")
+    for name in list(sys.modules):
+        if name.partition(".")[0] == "torch":
+            del sys.modules[name]
+
+
+# ------------------------------------------------------------------ optimizers
+
+
+def test_each_step_of_an_optimizer_ends_a_step_and_returns_what_it_did(torch, steps):
+    stepping.by_optimizer(steps)
+    optimizer = torch.optim.SGD()
+    assert [optimizer.step() for _ in range(3)] == ["stepped"] * 3
+    assert (steps.begun, steps.ended) == (0, 3)
+
+
+def test_a_second_optimizer_ends_no_step(torch, steps):
+    stepping.by_optimizer(steps)
+    first, second = torch.optim.SGD(), torch.optim.SGD()
+    for _ in range(3):
+        first.step()
+        second.step()
+    assert steps.ended == 3
+
+
+def test_counting_goes_on_with_another_when_the_first_optimizer_is_deleted(torch, steps):
+    stepping.by_optimizer(steps)
+    first, second = torch.optim.SGD(), torch.optim.SGD()
+    first.step()
+    del first
+    second.step()
+    second.step()
+    assert steps.ended == 3
+
+
+def test_an_optimizer_that_steps_by_another_ends_one_step(torch, steps):
+    class Outer(torch.optim.Optimizer):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.optim.SGD()
+
+        def step(self):
+            self.inner.step()
+            self.inner.step()
+
+    class Derived(torch.optim.SGD):
+        def step(self):
+            return super().step()
+
+    stepping.by_optimizer(steps)
+    torch.optim.SGD()  # hooked on its own, too
+    for make in (Outer, Derived):
+        optimizer = make()
+        optimizer.step()
+        optimizer.step()
+        del optimizer
+    assert steps.ended == 4
+
+
+def test_a_step_that_raises_is_none(torch, steps):
+    class Bad(torch.optim.Optimizer):
+        def step(self):
+            raise ZeroDivisionError
+
+    stepping.by_optimizer(steps)
+    with pytest.raises(ZeroDivisionError):
+        Bad().step()
+    torch.optim.SGD().step()
+    assert steps.ended == 1
+
+
+# ------------------------------------------------------------------ the whole run
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda torch: torch.nn.Module()(1),
+        lambda torch: torch.optim.SGD().step(),
+        lambda torch: torch.distributed.init_process_group("gloo"),
+        lambda torch: torch.distributed.distributed_c10d.init_process_group(),
+    ],
+)
+def test_the_run_begins_with_a_module_an_optimizer_or_the_process_group(torch, steps, act):
+    stepping.by_run(steps)
+    act(torch)
+    assert steps.begun == 1
+    assert torch.nn.modules.module.hooks == {}
+
+
+def test_a_module_that_a_loader_of_data_runs_begins_nothing(torch, steps):
+    stepping.by_run(steps)
+    importlib.import_module("torch.utils.data").worker = "worker 0"
+    torch.nn.Module()(1)
+    assert steps.begun == 0
+
+
+def test_a_torch_without_distributed_can_be_recorded(torch, steps):
+    del sys.modules["torch.distributed.distributed_c10d"]
+    stepping.by_run(steps)
+    torch.nn.Module()(1)
+    assert steps.begun == 1
+
+
+# ------------------------------------------------------------------ functions
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+def test_calls_of_a_function_of_a_module_that_is_imported_later_are_steps(
+    tmp_path, monkeypatch, steps, told
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "some_train.py").write_text("def step(x):\n    'Doc.'\n    return 1 / x\n")
+    stepping.by_function(Target.parse("some_train:step"), steps, told.append)
+    assert told == ["some_train was never imported"]
+    module = importlib.import_module("some_train")
+    monkeypatch.delitem(sys.modules, "some_train")
+    assert told[1:] == ["some_train:step was never called"]
+    assert [module.step(2), module.step(x=4)] == [0.5, 0.25]
+    with pytest.raises(ZeroDivisionError):
+        module.step(0)
+    assert (steps.begun, steps.ended) == (3, 2)
+    assert (module.step.__name__, module.step.__doc__) == ("step", "Doc.")
+
+
+class Trainer:
+    """What a script may have: methods of three kinds, one more in a class within."""
+
+    class Inner:
+        def step(self):
+            return "inner"
+
+    def step(self):
+        return "step"
+
+    @staticmethod
+    def static():
+        return "static"
+
+    @classmethod
+    def of_class(cls):
+        return cls.__name__
+
+    value = 3
+
+
+class Derived(Trainer):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("path", "call", "result"),
+    [
+        ("Trainer.step", lambda: Trainer().step(), "step"),
+        ("Trainer.static", lambda: Trainer().static(), "static"),
+        ("Trainer.of_class", lambda: Trainer().of_class(), "Trainer"),
+        ("Trainer.Inner.step", lambda: Trainer.Inner().step(), "inner"),
+        ("Derived.step", lambda: Derived().step(), "step"),
+    ],
+)
+def test_methods_are_counted_however_they_are_bound(path, call, result, steps, told):
+    kept = {cls: dict(vars(cls)) for cls in (Trainer, Derived, Trainer.Inner)}
+    try:
+        stepping.by_function(Target(__name__, path), steps, told.append)
+        assert call() == result
+        assert steps.ended == 1
+        Trainer().step()
+        assert steps.ended == 1 + (path == "Trainer.step")
+    finally:
+        for cls, names in kept.items():
+            for name in set(vars(cls)) - set(names):
+                delattr(cls, name)
+            for name, value in names.items():
+                if vars(cls)[name] is not value:
+                    setattr(cls, name, value)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("Trainer.value", "it is no function but of type int"),
+        ("Trainer.missing", "Trainer has no missing"),
+        ("Trainer.Other.step", "Trainer has no Other"),
+        ("Nothing.step", "has no Nothing"),
+        ("nothing", "has no nothing"),
+    ],
+)
+def test_what_cannot_be_counted_is_told(path, reason, steps, told):
+    stepping.by_function(Target(__name__, path), steps, told.append)
+    assert told[-1].startswith(f"{__name__}:{path} cannot be counted: ")
+    assert reason in told[-1]
+
+
+@pytest.mark.parametrize(
+    ("module", "names", "known"),
+    [
+        ("train", {"__name__": "train"}, True),
+        ("pkg.train", {"__name__": "train"}, False),
+        ("__main__", {"__name__": "__main__", "__file__": "/x/train.py"}, True),
+        ("train", {"__name__": "__main__", "__file__": "/x/train.py"}, True),
+        ("train", {"__name__": "__mp_main__", "__file__": "/x/train.py"}, True),
+        ("train", {"__name__": "__main__", "__file__": None}, False),
+        ("train", {"__name__": "other", "__file__": "/x/train.py"}, False),
+        (
+            "pkg.train",
+            {"__name__": "__main__", "__spec__": ModuleSpec("pkg.train", None)},
+            True,
+        ),
+        ("train", {}, False),
+    ],
+)
+def test_a_script_is_known_by_the_name_of_its_file(module, names, known):
+    assert Target(module, "step").is_in(names) is known
+
+
+def test_a_tracer_that_is_there_is_left_alone(told):
+    before = sys.gettrace()
+
+    def tracer(*_):
+        return None
+
+    module = type(sys)("running_module")
+    module.now = lambda: when_defined(Target("running_module", "later"), repr, told.append)
+    module.tracer = tracer
+    try:
+        code = "import sys; sys.settrace(tracer); now(); kept = sys.gettrace(); later = 1"
+        exec(compile(code, "running_module.py", "exec"), vars(module))
+    finally:
+        sys.settrace(before)
+    assert module.kept is tracer
+    assert "debugger" in told[-1]
+
+
+# ------------------------------------------------------------------ in scripts
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Run a script with the recorder in it; what the recorder was told, by rank."""
+
+    def run(text, *arguments, rc=0, env=(), **plan):
+        job = fake_torch.start(tmp_path, text, *arguments, env=env, **plan)
+        run.stdout, run.stderr = job.communicate(timeout=60)
+        assert job.returncode == rc, run.stderr
+        folder = tmp_path / "traces"
+        run.words = [p.read_text() for p in (folder / "record").glob("process-*.json")]
+        return fake_torch.told(folder)
+
+    return run
+
+
+TRAIN = """
+import torch
+
+class Trainer:
+    def step(self):
+        return torch.optim.SGD().step()
+
+def train_step():
+    return Trainer().step()
+
+if __name__ == "__main__":
+    import sys
+    assert sys.gettrace() is None
+    for _ in range(3):
+        train_step()
+"""
+
+
+@pytest.mark.parametrize(
+    "at", ["__main__:train_step", "train:train_step", "train:Trainer.step"]
+)
+def test_functions_of_the_script_itself_are_counted_from_their_first_call(script, at):
+    told = script(TRAIN, step_by="function", step_at=at)
+    assert told == {"rank0": ["begin", *["step"] * 3, "end "]}
+    assert script.stderr == ""
+
+
+def test_functions_of_a_module_that_is_run_are_counted(script):
+    at = {"step_by": "function", "step_at": "train:train_step"}
+    assert script(TRAIN, "-m", "train", **at)["rank0"].count("step") == 3
+
+
+def test_functions_of_a_module_that_itself_imports_torch_are_counted(script, tmp_path):
+    (tmp_path / "model.py").write_text(TRAIN)
+    text = "from model import train_step\ntrain_step()\n"
+    told = script(text, step_by="function", step_at="model:train_step")
+    assert told["rank0"].count("step") == 1
+
+
+def test_a_torch_that_is_imported_late_finds_the_functions_that_are_there(script):
+    text = "def go():\n    pass\ndef main():\n    import torch\n    go()\nmain()\n"
+    assert script(text, step_by="function", step_at="train:go")["rank0"].count("step") == 1
+
+
+def test_functions_of_a_script_are_counted_in_the_children_it_spawns(script):
+    text = TRAIN.replace(
+        "    import sys\n",
+        "    import multiprocessing\n"
+        "    context = multiprocessing.get_context('spawn')\n"
+        "    child = context.Process(target=train_step)\n"
+        "    child.start(), child.join()\n"
+        "    raise SystemExit(child.exitcode)\n"
+        "    import sys\n",
+    )
+    told = script(text, step_by="function", step_at="train:train_step")
+    assert told["rank0"] == [
+        "begin",
+        "step",
+        "end ",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("at", "reason"),
+    [
+        ("train:nothing", "train defines no nothing"),
+        ("train:Trainer.stop", "Trainer has no stop"),
+        ("nothing:step", "nothing was never imported"),
+        ("train:Trainer.__init__", "train:Trainer.__init__ was never called"),
+    ],
+)
+def test_a_function_that_is_never_seen_is_told_in_a_file(script, at, reason):
+    text = "import torch\nclass Trainer:\n    def __init__(self): pass\n"
+    assert script(text, step_by="function", step_at=at) == {}
+    assert reason in script.words[0]
+
+
+def test_a_function_whose_line_never_runs_is_told(script):
+    text = "import torch\nif len([]):\n    def step(): pass\n"
+    assert script(text, step_by="function", step_at="train:step") == {}
+    assert "train:step was not defined" in script.words[0]
+
+
+def test_a_whole_run_is_one_step_that_ends_with_the_script(script):
+    told = script("import torch\ntorch.nn.Module()(1)\n", step_by="run")
+    assert told == {"rank0": ["begin", "end "]}
+
+
+def test_a_recorder_that_fails_is_one_line_and_no_harm(script):
+    script(TRAIN, env={"RECORDER_FAILS": "1"})
+    assert script.stderr == "synctax: the recorder failed: OSError: no space left\n"
+    assert script.told["rank0"] == ["begin", "step"]
+
+
+# ------------------------------------------------------------------ ends and processes
+
+
+@pytest.mark.parametrize(
+    ("last", "rc", "reason"),
+    [
+        ("raise ValueError('bad batch\\nof 3')", 1, "ValueError: bad batch in step 3"),
+        ("raise KeyError", 1, "KeyError in step 3"),
+        ("raise SystemExit(7)", 7, ""),
+        ("import sys; sys.exit()", 0, ""),
+    ],
+)
+def test_the_end_of_a_script_has_its_reason(script, last, rc, reason):
+    told = script(f"{TRAIN}    {last}\n", rc=rc)
+    assert told["rank0"][-1] == f"end {reason}"
+
+
+def test_a_whole_run_that_fails_is_cut(script):
+    text = "import torch\ntorch.nn.Module()(1)\n1 / 0\n"
+    told = script(text, rc=1, step_by="run")
+    assert told["rank0"] == ["begin", "end ZeroDivisionError: division by zero"]
+
+
+FORKS = """
+import torch, multiprocessing, os
+context = multiprocessing.get_context("fork")
+
+def rank(number):
+    os.environ["RANK"] = str(number)
+    optimizer = torch.optim.SGD()
+    for _ in range(2 + number):
+        optimizer.step()
+    if number:
+        raise RuntimeError("one too many")
+
+def idle():
+    pass
+"""
+
+
+def test_children_that_are_forked_before_the_first_step_are_ranks(script):
+    text = FORKS + (
+        "children = [context.Process(target=rank, args=(n,)) for n in range(2)]\n"
+        "[(c.start(), c.join()) for c in children]\n"
+    )
+    assert {name: lines[-1] for name, lines in script(text).items()} == {
+        "rank0": "end ",
+        "rank1": "end RuntimeError: one too many in step 3",
+    }
+
+
+def test_children_that_a_rank_forks_are_none(script):
+    text = FORKS + (
+        "optimizer = torch.optim.SGD()\n"
+        "optimizer.step()\n"
+        "child = context.Process(target=rank, args=(0,))\n"
+        "child.start(), child.join()\n"
+        "if not os.fork():\n"
+        "    raise SystemExit\n"
+        "os.wait()\n"
+        "optimizer.step()\n"
+    )
+    told = script(text)
+    assert told == {"rank0": ["begin", "step", "step", "end "]}
+    assert script.words == []
+
+
+def test_processes_that_serve_others_leave_no_word(script):
+    text = FORKS + (
+        "child = context.Process(target=idle)\n"
+        "child.start(), child.join()\n"
+        "import sys, types\n"
+        "sys.modules['torch.distributed.launcher'] = types\n"
+    )
+    assert script(text) == {}
+    assert script.words == []
+
+
+def test_a_process_that_took_no_step_says_which_rank_it_was(script):
+    script("import torch\nraise OSError('no data')\n", rc=1, env={"RANK": "3"})
+    assert '"rank": "3"' in script.words[0]
+    assert "no optimizer stepped; OSError: no data" in script.words[0]
+
+
+def test_a_folder_that_cannot_be_written_to_stops_nothing(script, tmp_path):
+    text = f"import torch, shutil\nshutil.rmtree({str(tmp_path / 'traces')!r})\n"
+    text += f"open({str(tmp_path / 'traces')!r}, 'w').close()\nprint('trained')"
+    script(text)
+    assert script.stdout == "trained\n"
+    assert script.stderr.count("\n") == 1
+    assert "synctax: the recorder failed: NotADirectoryError" in script.stderr
