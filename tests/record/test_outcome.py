@@ -1,0 +1,166 @@
+"""What became of each rank, read from what processes left, and said in sentences."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synctax.errors import BadInputError
+from synctax.record.outcome import BY_WHAT, Outcome, RankOutcome, read_outcome
+from synctax.record.plan import Plan
+from synctax.record.state import RankState, write_state, write_whole
+
+TRACE = "iteration_9/rank{}_trace.json.gz"
+
+
+def left(folder, state, rank=0, *, world_size=1, **keys):
+    """Leave the state of a rank; one with a trace has the window of the default plan."""
+    if state in ("written", "cut"):
+        keys = {"first_step": 6, "end_step": 9, "trace": TRACE.format(rank)} | keys
+    write_state(folder, RankState(rank, world_size, "node-a", 17, state=state, **keys))
+
+
+def bystander(folder, reason, *, rank="", pid=1):
+    word = {"host": "node-a", "rank": rank, "command": ["python", "x.py"], "reason": reason}
+    write_whole(folder / "record" / f"process-node-a-{pid}.json", json.dumps(word))
+
+
+def verdict(folder, exit_code=0, **plan):
+    return read_outcome(Plan(folder, **plan), exit_code).verdict()
+
+
+# ------------------------------------------------------------------ laws
+
+FATES = ("written", "cut", "nothing", "waiting", "recording")
+
+
+@given(st.dictionaries(st.integers(0, 7), st.sampled_from(FATES), min_size=1))
+def test_each_rank_of_the_job_has_one_row_in_order(tmp_path_factory, states):
+    folder = tmp_path_factory.mktemp("job")
+    for rank, state in states.items():
+        left(folder, state, rank, world_size=8)
+    outcome = read_outcome(Plan(folder), 0)
+    assert [row.rank for row in outcome.ranks] == list(range(8))
+    assert {row.rank for row in outcome.ranks if row.fate == "absent"} == (
+        set(range(8)) - set(states)
+    )
+    traced = sum(state in ("written", "cut") for state in states.values())
+    assert outcome.n_traces == traced
+    assert all((row.end_step > 0) == bool(row.trace) for row in outcome.ranks)
+
+
+@given(st.sets(st.integers(0, 99), min_size=1))
+def test_the_ranks_of_a_sentence_can_be_read_back(ranks):
+    rows = tuple(RankOutcome(rank, fate="cut", reason="why") for rank in sorted(ranks))
+    line = Outcome(Plan("traces"), 0, rows).verdict()[1]
+    names = line.removesuffix(" recorded a part: why").partition(" ")[2]
+    read = set()
+    for part in names.split(", "):
+        first, _, last = part.partition("-")
+        read.update(range(int(first), int(last or first) + 1))
+    assert read == ranks
+
+
+# ------------------------------------------------------------------ sentences
+
+
+def test_all_is_well(tmp_path):
+    for rank in range(4):
+        left(tmp_path, "written", rank, world_size=4)
+    assert verdict(tmp_path) == ["4 of 4 ranks recorded steps 6 to 8"]
+
+
+def test_one_step_is_named_alone(tmp_path):
+    left(tmp_path, "written", first_step=6, end_step=7)
+    assert verdict(tmp_path) == ["1 of 1 rank recorded step 6"]
+
+
+def test_ranks_that_did_not_meet_are_warned_of(tmp_path):
+    left(tmp_path, "written", 0, world_size=2, reason="1 of 2 ranks met")
+    left(tmp_path, "written", 1, world_size=2, first_step=7, end_step=10)
+    assert verdict(tmp_path) == [
+        "2 of 2 ranks recorded the whole window",
+        "rank 0: 1 of 2 ranks met",
+    ]
+
+
+def test_each_fate_is_told_with_its_reason_once(tmp_path):
+    left(tmp_path, "written", 0, world_size=8)
+    left(tmp_path, "cut", 1, world_size=8, reason="SIGTERM came in step 7")
+    left(tmp_path, "cut", 2, world_size=8, reason="SIGTERM came in step 7")
+    left(tmp_path, "cut", 3, world_size=8, reason="ValueError: bad in step 7")
+    left(tmp_path, "recording", 4, world_size=8)
+    left(tmp_path, "waiting", 5, world_size=8)
+    left(tmp_path, "nothing", 6, world_size=8)
+    assert verdict(tmp_path, 1) == [
+        "the job ended with exit code 1",
+        "1 of 8 ranks recorded steps 6 to 8",
+        "ranks 1-2 recorded a part: SIGTERM came in step 7",
+        "rank 3 recorded a part: ValueError: bad in step 7",
+        "rank 6 recorded nothing: no reason is known",
+        f"rank 4 ended without a word while it recorded: {BY_WHAT}",
+        f"rank 5 ended without a word before its window began: {BY_WHAT}",
+        "rank 7 never reported: it ended, or was ended, before its first step",
+    ]
+
+
+def test_a_rank_that_never_reported_has_the_reason_of_its_process(tmp_path):
+    left(tmp_path, "written", 0, world_size=2)
+    bystander(tmp_path, "no optimizer stepped; OSError: no data", rank="1")
+    assert verdict(tmp_path)[1] == (
+        "rank 1 never reported: no optimizer stepped; OSError: no data"
+    )
+
+
+def test_a_job_that_was_too_short_says_what_to_choose(tmp_path):
+    left(tmp_path, "nothing", 0, reason="the window begins after 6 steps", steps_seen=4)
+    assert verdict(tmp_path)[-1] == (
+        "let the job run for 9 steps (--skip 5 + --warmup 1 + --steps 3), or choose "
+        "fewer: it ran 4"
+    )
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "seen", "plan"),
+    [(1, 4, {}), (0, 9, {}), (0, 0, {}), (0, 4, {"step_by": "run"})],
+)
+def test_a_job_that_failed_otherwise_is_not_told_to_run_longer(
+    tmp_path, exit_code, seen, plan
+):
+    left(tmp_path, "nothing", 0, reason="why", steps_seen=seen)
+    assert "choose" not in " ".join(verdict(tmp_path, exit_code, **plan))
+
+
+# ------------------------------------------------------------------ no rank at all
+
+
+def test_a_silent_job_has_its_likely_reasons(tmp_path):
+    (line,) = verdict(tmp_path)
+    assert line.startswith("no process of the job reported; either none imported torch")
+    assert "-I, -E, -S" in line
+    assert verdict(tmp_path, 9)[0] == "the job ended with exit code 9"
+
+
+def test_a_job_without_an_optimizer_is_told_of_other_steps(tmp_path):
+    bystander(tmp_path, "no optimizer stepped", pid=1)
+    bystander(tmp_path, "no optimizer stepped", pid=2)
+    lines = verdict(tmp_path)
+    assert lines[0] == (
+        "2 processes imported torch, none became a rank: no optimizer stepped"
+    )
+    assert "--step-at MODULE:FUNCTION" in lines[1]
+    assert "--whole-run" in lines[1]
+
+
+def test_a_function_that_never_ran_is_told(tmp_path):
+    bystander(tmp_path, "train defines no step")
+    assert verdict(tmp_path, step_by="function", step_at="train:step") == [
+        "1 process imported torch, none became a rank: train defines no step"
+    ]
+
+
+def test_the_state_of_a_rank_that_cannot_be_read_is_named(tmp_path):
+    write_whole(tmp_path / "record" / "rank0.json", "{}")
+    with pytest.raises(BadInputError, match=r"rank0\.json"):
+        read_outcome(Plan(tmp_path), 0)
