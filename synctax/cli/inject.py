@@ -1,5 +1,7 @@
 """`synctax inject`: put delays into a job, and see whether they come back."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -230,8 +232,8 @@ def inject(
     asked: dict[str, Any] = {"traces": traces, "group": group, "least_ms": least_ms}
     cores = None
     if traces is None:
-        rule = DelayRule(op, 0.0, rank=rank, pick=pick, seed=seed, how=how)
-        plan = _plan(ctx, folder, rule, (doses_ms, repeats, skip, step_at))
+        rule = partial(DelayRule, op, 0.0, rank=rank, pick=pick, seed=seed, how=how)
+        plan = _plan(ctx, folder, doses_ms, repeats, skip, step_at, rule)
         outcome = _recorded(plan, command, out, overwrite=overwrite)
         cores = _cores(outcome)
         asked |= {
@@ -292,21 +294,24 @@ def _check(
 def _plan(
     ctx: click.Context,
     folder: Path,
-    rule: DelayRule,
-    design: tuple[tuple[float, ...], int, int, str],
+    doses_ms: tuple[float, ...],
+    repeats: int,
+    skip: int,
+    step_at: str,
+    rule: Callable[[], DelayRule],
 ) -> Plan:
     """Plan one step a dose, block after block."""
     from synctax.experiment.design import blocks, rules
 
-    doses_ms, repeats, skip, step_at = design
-    doses = blocks(doses_ms, repeats, seed=rule.seed)
     try:
+        every = rule()
+        doses = blocks(doses_ms, repeats, seed=every.seed)
         return Plan(
             folder,
             skip=skip,
             warmup=DEFAULT_WARMUP,
             steps=len(doses),
-            delays=rules(doses, rule, first_step=skip + DEFAULT_WARMUP),
+            delays=rules(doses, every, first_step=skip + DEFAULT_WARMUP),
             step_by="function" if step_at else "optimizer",
             step_at=step_at,
         )

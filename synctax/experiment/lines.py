@@ -217,7 +217,8 @@ def wilson(hits: int, of: int) -> tuple[float, float]:
     share, extra = hits / of, _Z**2 / of
     middle = (share + extra / 2) / (1 + extra)
     half = _Z / (1 + extra) * math.sqrt(share * (1 - share) / of + extra / (4 * of))
-    return max(middle - half, 0.0), min(middle + half, 1.0)
+    # rounding may not part an interval from what it is of
+    return max(min(middle - half, share), 0.0), min(max(middle + half, share), 1.0)
 
 
 def quantile_us(values: F64, share: float) -> float:

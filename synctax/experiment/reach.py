@@ -60,9 +60,11 @@ def reach(matches: Matches, injections: Injections) -> Reach:
     SynctaxError
         If nothing was delayed.
     """
+    read = _read(matches)
+    _check_told(injections, read)
     if not len(injections):
         raise SynctaxError(_nothing(injections))
-    position = _positions(matches, injections)
+    position = _positions(matches, injections, read)
     if injections.targets is not None:
         return _told(matches, injections.targets, position)
     slot = np.full(len(injections), ABSENT, np.int64)
@@ -164,12 +166,16 @@ def _inside(rank: RankCollectives, time_ns: I64) -> Bool:
 # ------------------------------------------------------------------ truth and traces
 
 
-def _positions(matches: Matches, injections: Injections) -> I32:
-    """Find the trace of each delayed rank: beside the truth, where there are several."""
+def _read(matches: Matches) -> dict[int, list[int]]:
+    """Positions of each global rank: several where it has several windows."""
     read: dict[int, list[int]] = {}
     for position, rank in enumerate(matches.ranks):
         read.setdefault(rank.rank, []).append(position)
-    _check_told(injections, read)
+    return read
+
+
+def _positions(matches: Matches, injections: Injections, read: dict[int, list[int]]) -> I32:
+    """Find the trace of each delayed rank: beside the truth, where there are several."""
     keys = np.stack([injections.rank, injections.source.astype(np.int64)])
     positions = np.full(len(injections), ABSENT, np.int32)
     for rank, code in np.unique(keys, axis=1).T.tolist():
