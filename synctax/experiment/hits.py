@@ -112,6 +112,12 @@ class Hits:
         return cls(**columns)
 
     @property
+    def alone(self) -> Bool:
+        """One delay reaches it: of several, none need be the culprit; (c,) bool."""
+        alone: Bool = self.delays == 1
+        return alone
+
+    @property
     def recovered(self) -> Bool:
         """Rank and operator are named, (c,) bool."""
         both: Bool = self.judged & self.rank_named & self.operator_named

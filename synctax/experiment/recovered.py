@@ -61,7 +61,9 @@ class Setting:
 class Tally:
     """How often rank and operator were named.
 
-    `reached` collectives, of them `judged`; among these the counts.
+    Of the collectives `reached`, those are `judged` that were attributed and that one delay
+    alone reaches: where several do, no single one need be the culprit. Among these are the
+    counts; `recovered_of_reached` are all that name both.
     """
 
     reached: int
@@ -69,14 +71,19 @@ class Tally:
     rank_named: int
     operator_named: int
     recovered: int
+    recovered_of_reached: int
 
     @classmethod
     def of(cls, hits: Hits, rows: Bool) -> "Tally":
         """Count over some of the collectives."""
-        judged = rows & hits.judged
-        named = (hits.rank_named, hits.operator_named, hits.recovered)
+        judged = rows & hits.judged & hits.alone
         return cls(
-            int(rows.sum()), int(judged.sum()), *(int((judged & f).sum()) for f in named)
+            reached=int(rows.sum()),
+            judged=int(judged.sum()),
+            rank_named=int((judged & hits.rank_named).sum()),
+            operator_named=int((judged & hits.operator_named).sum()),
+            recovered=int((judged & hits.recovered).sum()),
+            recovered_of_reached=int((rows & hits.recovered).sum()),
         )
 
     @property
@@ -87,7 +94,7 @@ class Tally:
     @property
     def share_of_reached(self) -> float:
         """Recovered over reached; NaN of none."""
-        return self.recovered / self.reached if self.reached else float("nan")
+        return self.recovered_of_reached / self.reached if self.reached else float("nan")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -124,8 +131,13 @@ class Recovered:
 
     @cached_property
     def due(self) -> Bool:
-        """Which collectives must name rank and operator: `least_us` shows, (c,) bool."""
-        due: Bool = self.hits.expected_us >= self.least_us
+        """Which collectives must name rank and operator, (c,) bool.
+
+        Those of which `least_us` was asked for and must show: a small delay that happened
+        to last longer is none.
+        """
+        hits = self.hits
+        due: Bool = np.minimum(hits.expected_us, hits.asked_us) >= self.least_us
         return due
 
     @cached_property
@@ -189,7 +201,7 @@ class Recovered:
 
     def _dose(self, dose_us: float, rows: Bool) -> dict[str, Any]:
         hits, tally = self.hits, Tally.of(self.hits, rows)
-        judged = rows & hits.judged
+        judged = rows & hits.judged & hits.alone
         low, high = wilson(tally.recovered, tally.judged)
         tax_us = quantile_us(hits.tax_us[rows], 0.5)
         return {

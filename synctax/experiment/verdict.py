@@ -19,6 +19,8 @@ SLOPE_APART = 0.1
 
 REASONS_NAMED = 2
 
+SEVERAL = "reached by several delays, of which none need be the culprit"
+
 
 def verdict(found: "Recovered") -> tuple[str, ...]:
     """Say what came back, by rank, operator and amount; and where not, why.
@@ -36,8 +38,7 @@ def verdict(found: "Recovered") -> tuple[str, ...]:
     slope = found.by_excess or found.by_delay
     short = found.tally.judged and found.tally.share < GOOD_SHARE
     bent = slope is not None and abs(slope.ordinary.slope - 1) > SLOPE_APART
-    if short:
-        said += _missed(found)
+    said += _missed(found)
     if short or bent:
         said += _noise(found)
     return tuple(said)
@@ -70,13 +71,14 @@ def _not_judged(found: "Recovered") -> list[str]:
         return []
     hits = found.hits
     why: dict[str, int] = {}
-    for row in np.flatnonzero(found.due & ~hits.judged).tolist():
-        why[hits.status[row]] = why.get(hits.status[row], 0) + 1
+    for row in np.flatnonzero(found.due & ~(hits.judged & hits.alone)).tolist():
+        status = SEVERAL if hits.judged[row] else hits.status[row]
+        why[status] = why.get(status, 0) + 1
     most = sorted(why.items(), key=lambda pair: -pair[1])[:REASONS_NAMED]
     named = ", ".join(f"{count:,} {status}" for status, count in most)
     said = (
-        f"{missing:,} more that are reached cannot be judged ({named}): of all reached "
-        f"{percent(tally.share_of_reached)} are recovered"
+        f"{missing:,} more cannot be judged ({named}): of all {tally.reached:,} that are "
+        f"reached {percent(tally.share_of_reached)} are recovered"
     )
     return [said]
 
@@ -132,7 +134,9 @@ def _paths(found: "Recovered") -> list[str]:
 
 def _missed(found: "Recovered") -> list[str]:
     hits = found.hits
-    missed = found.due & hits.judged & ~hits.recovered
+    missed = found.due & hits.judged & hits.alone & ~hits.recovered
+    if not missed.any():
+        return []
     other = missed & ~hits.rank_named
     diffuse = missed & hits.rank_named & _is_diffuse(found)
     rest = missed & ~other & ~diffuse

@@ -31,7 +31,13 @@ INJECT = Table(
         Column("steps", "int", "", "steps that have it"),
         Column("delays", "int", "", "delays put in"),
         Column("collectives", "int", "", "collectives that these reach"),
-        Column("judged", "int", "", "those of them that were attributed"),
+        Column(
+            "judged",
+            "int",
+            "",
+            "those that were attributed and that one delay alone reaches: of several none "
+            "need be the culprit",
+        ),
         Column("delay_us_median", "float", "us", "what the delay came to"),
         Column(
             "expected_us_median",

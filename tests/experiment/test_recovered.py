@@ -69,6 +69,22 @@ def test_a_row_tells_shares_of_what_was_judged_and_of_what_was_reached():
     assert one["operator_path_share_median"] == 0.5
 
 
+def test_of_several_delays_none_need_be_the_culprit():
+    twice = row(10e3, 10e3, delays=2, operator_named=False, culprit="diffuse")
+    found = recovered(row(5e3, 5e3), row(10e3, 10e3), twice, row(10e3, 10e3, delays=2))
+    assert (found.tally.reached, found.tally.judged, found.tally.recovered) == (4, 2, 2)
+    assert found.tally.share == 1
+    assert found.tally.share_of_reached == 3 / 4
+    assert "2 more cannot be judged (2 reached by several delays" in found.verdict()[1]
+    assert found.by_delay.collectives == 4, "they add up, and so count for the slope"
+    assert found.to_frame().judged.tolist() == [1, 1]
+
+
+def test_a_small_delay_that_lasted_longer_is_not_due():
+    found = recovered(row(2e3, 9e3, delay_us=6e3, expected_us=6e3), row(5e3, 5e3))
+    assert found.due.tolist() == [False, True]
+
+
 def test_collectives_are_told_one_by_one():
     found = recovered(row(5e3, 6e3), row(5e3, 0, **MISSING), row(0.0, 9.0, host_share=0.0))
     frame = found.per_collective()
