@@ -43,6 +43,8 @@ from synctax.collectives.load import Cache
 from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
 from synctax.evt.model import BlockTimes, Coverage
+from synctax.evt.sample import MIN_DISTINCT_VALUES
+from synctax.evt.standard import MIN_INSTANCES
 from synctax.notes import Note
 
 
@@ -101,7 +103,8 @@ def block_times(
     ----------
     tax : Tax
         As `measure` returns it; its selection of groups, operations and steps counts. Of
-        several roles the one is taken of whose tax most enters. The files of its ranks
+        several roles the one is taken of whose tax most enters, if it has as many
+        instances as a fit needs. The files of its ranks
         are read again for their graphs, once.
     options : Options, optional
         `tolerance_us` counts.
@@ -197,9 +200,10 @@ def _choose(tax: Tax, found: Entries) -> tuple[str, I64, tuple[Note, ...]]:
     slots = {str(one): np.flatnonzero(tax.used & (role == one)) for one in np.unique(role)}
     slots = {one: of_role for one, of_role in slots.items() if of_role.size}
 
-    def enters(one: str) -> tuple[float, float]:
-        entered = found.why[slots[one]] == Entry.ENTERED
-        return float(tax_us[slots[one]][entered].sum()), float(tax_us[slots[one]].sum())
+    def enters(one: str) -> tuple[bool, float, float]:
+        entered = slots[one][found.why[slots[one]] == Entry.ENTERED]
+        enough = _in_frequent_blocks(tax, found, entered) >= MIN_DISTINCT_VALUES
+        return enough, float(tax_us[entered].sum()), float(tax_us[slots[one]].sum())
 
     chosen = max(slots, key=enters)
     if len(slots) == 1:
@@ -212,3 +216,10 @@ def _choose(tax: Tax, found: Entries) -> tuple[str, I64, tuple[Note, ...]]:
         "--group names another",
     )
     return chosen, slots[chosen], (note,)
+
+
+def _in_frequent_blocks(tax: Tax, found: Entries, entered: I64) -> int:
+    """How many of some instances are of blocks that have enough of them to be fitted."""
+    work = found.sums.work[found.path[tax.matches.first[entered]]]
+    count = np.unique(work, return_counts=True)[1]
+    return int(count[count >= MIN_INSTANCES].sum())

@@ -283,7 +283,8 @@ def _verdicts(
     verdicts = [measure]
     if measure.answer == "yes":
         verdicts += [_identity(table, groups), _clocks(job)]
-    return [*verdicts, _attribute(job.facts)] if job.facts else verdicts
+    on_cpu = any(len(rank) for rank in job.ranks)
+    return [*verdicts, _attribute(job.facts, on_cpu=on_cpu)] if job.facts else verdicts
 
 
 def _measure(job: Job, counts: Counts, groups: Sequence[JobGroup]) -> Verdict:
@@ -363,7 +364,7 @@ def _clocks(job: Job) -> Verdict:
     return Verdict("clocks", "", text)
 
 
-def _attribute(facts: Sequence[FileFacts]) -> Verdict:
+def _attribute(facts: Sequence[FileFacts], *, on_cpu: bool) -> Verdict:
     gpu = sum(
         fact.count(kind)
         for fact in facts
@@ -372,6 +373,8 @@ def _attribute(facts: Sequence[FileFacts]) -> Verdict:
     launches = sum(fact.launches for fact in facts)
     records = sum(fact.sync_records for fact in facts)
     calls = sum(fact.sync_calls for fact in facts)
+    if not gpu and on_cpu:
+        return Verdict("attribute", "yes", "on the host: no GPU events")
     if not gpu:
         return Verdict("attribute", "no", "no GPU events")
     waits = "no cuda_sync records: waits between streams are inferred from times"
