@@ -35,29 +35,20 @@ class KinetoWindow:
     """
 
     def __init__(self, *, record_shapes: bool, with_stack: bool) -> None:
+        config, self.any_thread = _config(with_stack=with_stack)
         self.missing = ""
         """What this version of torch does not record; empty if all is recorded."""
-        config = self._config(with_stack=with_stack)
+        more = {} if config is None else {"experimental_config": config}
+        if config is None:
+            self.missing = f"torch {torch.__version__} records no synchronisation of GPUs"
         self._profiler = torch.profiler.profile(
             activities=activities(),
             record_shapes=record_shapes,
             with_stack=with_stack,
-            **({} if config is None else {"experimental_config": config}),
+            **more,
         )
         self._range: Any = None
         self.prepared = self.started = False
-
-    def _config(self, *, with_stack: bool) -> Any:
-        # no Python object for each event: nobody looks at them here
-        spare = {} if with_stack else {"trace_only": True}
-        make = getattr(torch._C._profiler, "_ExperimentalConfig", None)  # noqa: SLF001
-        for wanted in (spare, {}):
-            try:
-                return make(enable_cuda_sync_events=True, **wanted) if make else None
-            except TypeError:
-                continue
-        self.missing = f"torch {torch.__version__} records no synchronisation events"
-        return None
 
     def prepare(self) -> None:
         """Let devices collect already: the first step is then as slow as the others."""
@@ -101,10 +92,19 @@ class KinetoWindow:
             "distributedInfo", json.dumps(told or alone, default=int)
         )
 
-    def stop(self) -> None:
-        """Record no more. A step whose range is open is marked as not finished."""
+    def stop(self, *, wait: bool = True) -> None:
+        """Record no more. A step whose range is open is marked as not finished.
+
+        Parameters
+        ----------
+        wait : bool
+            For devices to do what was launched. A collective whose other ranks are gone
+            does not end.
+        """
         if self.started:
             self.started = self.prepared = False
+            if not wait:
+                self._profiler.profiler.use_device = None
             self._profiler.stop_trace()
         self.mark(None)
 
@@ -112,7 +112,7 @@ class KinetoWindow:
         """Leave torch as it was, with nothing prepared or running."""
         if self.prepared and not self.started:
             self.start()
-        self.stop()
+        self.stop(wait=False)
 
     def save(self, path: Path) -> None:
         """Write the trace, compressed, under a name that appears when it is whole.
@@ -132,6 +132,27 @@ class KinetoWindow:
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
+
+
+def _config(*, with_stack: bool) -> tuple[Any, bool]:
+    """Make what old versions of torch do not know; and tell whether all threads record.
+
+    With all threads, a thread that is not blocked can end the window of one that is.
+    """
+    make = getattr(torch._C._profiler, "_ExperimentalConfig", None)  # noqa: SLF001
+    # no Python object for each event, as nobody looks at them; stacks need them
+    spare = {} if with_stack else {"trace_only": True}
+    for wanted in (
+        {"profile_all_threads": True, **spare},
+        {"profile_all_threads": True},
+        {},
+    ):
+        try:
+            if make is not None:
+                return make(enable_cuda_sync_events=True, **wanted), bool(wanted)
+        except TypeError:
+            continue
+    return None, False
 
 
 def activities() -> list[Any]:

@@ -13,6 +13,7 @@ from typing import Any
 import torch.distributed
 
 from synctax.record.ranks import Who
+from synctax.record.trouble import TROUBLE, first_line
 
 PREFIX = "synctax"
 FIRST_PAUSE_S = 0.0005
@@ -20,8 +21,6 @@ LONGEST_PAUSE_S = 0.05
 """Between questions whether all have come: the pause doubles up to this."""
 GO_TIMEOUT_S = 5.0
 """All have come, so that one of them sets off all within milliseconds, unless it dies."""
-STORE_TROUBLE = (RuntimeError, TypeError, ValueError, AttributeError, OSError)
-"""What a store may raise; `NotImplementedError` is a `RuntimeError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ def gather(told: Who, *, ready: bool, timeout_s: float) -> Meeting:
         return meet(
             default_store(), told.rank, told.world_size, ready=ready, timeout_s=timeout_s
         )
-    except STORE_TROUBLE as error:
+    except TROUBLE as error:
         # stores of other makers know less, and a store dies with its host
         return replace(alone, trouble=first_line(error))
 
@@ -94,7 +93,7 @@ def stay_away(told: Who) -> None:
     """Let the others not wait for this rank, at the meeting that is next for it."""
     if told.has_group and told.world_size > 1:
         # where the store does not work, they wait as long as they were told to
-        with suppress(*STORE_TROUBLE):
+        with suppress(*TROUBLE):
             be_absent(default_store(), told.rank)
 
 
@@ -140,12 +139,6 @@ def be_absent(store: Any, rank: int) -> None:
     room = _Room(store, rank)
     room.add("absent")
     room.add("came")
-
-
-def first_line(error: BaseException) -> str:
-    """Say an error in one line, with its type."""
-    text = str(error).strip().partition("\n")[0].rstrip(". ")
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class _Room:

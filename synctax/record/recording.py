@@ -10,31 +10,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import synctax
-from synctax.errors import SynctaxError
 from synctax.record.delay import Delay
 from synctax.record.kineto import KinetoWindow, synchronize
-from synctax.record.meet import Meeting, first_line, gather, stay_away
+from synctax.record.meet import Meeting, gather, stay_away
 from synctax.record.others import Watch
 from synctax.record.plan import Plan
 from synctax.record.ranks import gloo_threads, who
 from synctax.record.state import RankState, state_before, write_state
+from synctax.record.trouble import TROUBLE, first_line
 
 TRACE_SCHEMA = "synctax.recorded/1"
-
-TROUBLE = (
-    SynctaxError,
-    RuntimeError,
-    OSError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    AssertionError,
-    ImportError,
-    LookupError,
-    MemoryError,
-)
-"""What a profiler, a disk or a store may raise, which must not end a job."""
 
 NEVER = sys.maxsize
 LONGEST_PAUSE_STEPS = 64
@@ -141,8 +126,8 @@ class Recording:
         """
         if os.getpid() != self.state.pid or not self._begun or self._ended:
             return
-        if self._inside or (self._is_open and threading.get_ident() != self._thread):
-            # amid a step, or of another thread: the profiler ends at the end of the step
+        if self._inside or not self._can_stop():
+            # what is being done comes first; another thread's profiler ends with its step
             self._asked, self._next = reason, 0
             return
         self._ended, self._next = True, NEVER
@@ -150,6 +135,14 @@ class Recording:
         atexit.unregister(self.end)
         self._guarded(self._stop_delaying)
         self._watch.remove()
+
+    def _can_stop(self) -> bool:
+        window = self._window
+        return window is None or window.any_thread or self._is_here
+
+    @property
+    def _is_here(self) -> bool:
+        return self._thread == threading.get_ident()
 
     @property
     def _is_open(self) -> bool:
@@ -265,8 +258,8 @@ class Recording:
         """End the window, and write what was recorded."""
         self._next = NEVER
         window, self._window = self._window, None
-        if window is None or self._thread != threading.get_ident():
-            raise RuntimeError("another thread than that of the steps ended the window")
+        if window is None:
+            raise RuntimeError("the window was lost")
         planned = self.state.end_step
         end_step = self._seen if reason or not self._whole_run else planned
         if not reason:
@@ -277,7 +270,7 @@ class Recording:
             window.note("synctax", self._about(end_step, reason))
         finally:
             with self._watch.own():
-                window.stop()
+                window.stop(wait=self._is_here)
         rank, folder = self.state.rank, Path(f"iteration_{planned}")
         trace, delays = folder / f"rank{rank}_trace.json.gz", ""
         window.save(self.plan.folder / trace)
@@ -301,7 +294,8 @@ class Recording:
         """Make the key `synctax` of the trace."""
         return {
             "schema": TRACE_SCHEMA,
-            "version": synctax.__version__,
+            # the package itself imports all of it when asked to: it is not a dependency
+            "version": sys.modules["synctax"].__version__,
             "first_step": self.state.first_step,
             "end_step": end_step,
             "cut": reason,
@@ -334,7 +328,7 @@ class Recording:
 
     def _give_way(self) -> None:
         """Leave torch's only profiler to the job, which is about to use it."""
-        if self._window is None or self._inside or self._thread != threading.get_ident():
+        if self._window is None or self._inside or not self._can_stop():
             return
         if self._is_open:
             done, steps = self._done()
@@ -367,7 +361,7 @@ class Recording:
 
     def _drop(self) -> None:
         window, self._window = self._window, None
-        if window is not None and self._thread == threading.get_ident():
+        if window is not None and (window.any_thread or self._is_here):
             with self._watch.own():
                 window.discard()
 
