@@ -1,13 +1,12 @@
 """`synctax inject`: put delays into a job, and see whether they come back."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import click
-from click.core import ParameterSource
 
+from synctax.cli import inject_stages as stages
 from synctax.cli.options import (
     Finite,
     group_option,
@@ -15,16 +14,8 @@ from synctax.cli.options import (
     workers_option,
     workspace_options,
 )
-from synctax.errors import GateFailedError, SynctaxError
-from synctax.record.plan import DEFAULT_SKIP, DEFAULT_WARMUP, DelayRule, How, Plan
-from synctax.report.output import Output, Render, Result
-
-if TYPE_CHECKING:
-    from synctax.attribution.attribute import Attribution
-    from synctax.experiment.recovered import Recovered
-    from synctax.notes import Note
-    from synctax.record.outcome import Outcome
-    from synctax.workspace import Workspace
+from synctax.record.plan import DEFAULT_SKIP, DelayRule, How
+from synctax.report.output import Output
 
 DEFAULT_FOLDER = Path("injected")
 DEFAULT_DOSES_MS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0)
@@ -43,20 +34,6 @@ Examples:
   synctax inject --traces injected/ --per-collective
   synctax inject --traces made/ --fail-below 0.95
 """
-
-_OF_RECORDING = (
-    "folder", "rank", "op", "doses_ms", "repeats", "pick", "skip", "seed", "how",
-    "step_at", "overwrite",
-)  # fmt: skip
-"""Options of the experiment; traces that are there have been made with their own."""
-
-
-class JobFailedError(SynctaxError):
-    """The job that was recorded did not end well; the exit code is its own."""
-
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
 
 
 class Doses(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
@@ -220,7 +197,8 @@ def inject(
     One rank is delayed on purpose, in random steps and calls, by several sizes; then it is
     measured and attributed as any job. Are the delayed rank and operator named, and does
     the tax rise by the delay? The script needs no change, as for `synctax record`; it must
-    run for as many steps as are skipped and recorded.
+    run for as many steps as are skipped and recorded. What it prints comes before the
+    result; --result FILE keeps them apart.
     """
     from synctax.cli.reading import worth_saying
     from synctax.experiment import judge, read_injections
@@ -228,14 +206,14 @@ def inject(
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 
-    _check(ctx, command, traces, skip=skip, step_at=step_at)
+    stages.check(ctx, command, traces, skip=skip, step_at=step_at)
     asked: dict[str, Any] = {"traces": traces, "group": group, "least_ms": least_ms}
     cores = None
     if traces is None:
         rule = partial(DelayRule, op, 0.0, rank=rank, pick=pick, seed=seed, how=how)
-        plan = _plan(ctx, folder, doses_ms, repeats, skip, step_at, rule)
-        outcome = _recorded(plan, command, out, overwrite=overwrite)
-        cores = _cores(outcome)
+        plan = stages.plan_of(ctx, folder, doses_ms, repeats, skip, step_at, rule)
+        outcome = stages.recorded(plan, command, out, overwrite=overwrite)
+        cores = stages.cores_of(outcome)
         asked |= {
             "command": command,
             "folder": folder,
@@ -252,166 +230,10 @@ def inject(
     where = folder if traces is None else traces
     injections = read_injections(where)
     space = None if no_cache else Workspace(workspace)
-    found, unwritable = _attributed(where, space, out, workers, group)
+    found, unwritable = stages.attributed(where, space, out, workers, group)
     recovered = judge(found, injections, least_us=least_ms * US_PER_MS, cores=cores)
-    result, render = _result(recovered, asked, per_collective=per_collective)
+    result, render = stages.result_of(recovered, asked, per_collective=per_collective)
     said = worth_saying(result.excluded, out.verbosity)
     notes([*([unwritable] if unwritable else []), *said], out)
     emit(result, out, render=render)
-    _gate(recovered, fail_below)
-
-
-def _check(
-    ctx: click.Context,
-    command: tuple[str, ...],
-    traces: Path | None,
-    *,
-    skip: int,
-    step_at: str,
-) -> None:
-    if bool(command) == (traces is not None):
-        raise click.UsageError(
-            "give either a COMMAND to record, or --traces DIR with what was recorded", ctx
-        )
-    given = [
-        option.opts[0]
-        for option in ctx.command.params
-        if option.name in _OF_RECORDING
-        and ctx.get_parameter_source(option.name) is not ParameterSource.DEFAULT
-    ]
-    if traces is not None and given:
-        raise click.UsageError(
-            f"{', '.join(given)}: of a recording only, and --traces has been recorded", ctx
-        )
-    if not skip and not step_at:
-        raise click.UsageError(
-            "the first step is known from its end on: --skip at least 1, or name a "
-            "function with --step-at",
-            ctx,
-        )
-
-
-def _plan(
-    ctx: click.Context,
-    folder: Path,
-    doses_ms: tuple[float, ...],
-    repeats: int,
-    skip: int,
-    step_at: str,
-    rule: Callable[[], DelayRule],
-) -> Plan:
-    """Plan one step a dose, block after block."""
-    from synctax.experiment.design import blocks, rules
-
-    try:
-        every = rule()
-        doses = blocks(doses_ms, repeats, seed=every.seed)
-        return Plan(
-            folder,
-            skip=skip,
-            warmup=DEFAULT_WARMUP,
-            steps=len(doses),
-            delays=rules(doses, every, first_step=skip + DEFAULT_WARMUP),
-            step_by="function" if step_at else "optimizer",
-            step_at=step_at,
-        )
-    except ValueError as error:
-        raise click.UsageError(str(error), ctx) from error
-
-
-def _recorded(
-    plan: Plan, command: tuple[str, ...], out: Output, *, overwrite: bool
-) -> "Outcome":
-    """Run the job.
-
-    Raises
-    ------
-    JobFailedError
-        If it fails.
-    SynctaxError
-        If it leaves no trace.
-    """
-    from synctax.record.launch import launch
-    from synctax.report.streams import say, visible
-
-    steps = plan.skip + plan.warmup + plan.steps
-    if out.verbosity >= 0:
-        where = visible(str(plan.folder))
-        say(f"synctax: recording {plan.steps} of {steps} steps into {where}")
-    outcome = launch(plan, command, overwrite=overwrite)
-    said = "; ".join(outcome.verdict())
-    if outcome.exit_code:
-        raise JobFailedError(said, outcome.exit_code)
-    if not outcome.n_traces:
-        raise SynctaxError(
-            f"{said}; the experiment needs {steps} steps: {plan.skip} to skip, "
-            f"{plan.warmup} to warm up, {plan.steps} with delays (fewer: --repeats)"
-        )
-    if out.verbosity >= 0:
-        say(f"synctax: {said}")
-    return outcome
-
-
-def _cores(outcome: "Outcome") -> int | None:
-    """Cores that all ranks share; None if they ran on several hosts."""
-    import socket
-
-    from synctax.trace.pool import available_cores
-
-    hosts = {rank.host for rank in outcome.ranks}
-    return available_cores() if hosts == {socket.gethostname()} else None
-
-
-def _attributed(
-    folder: Path,
-    space: "Workspace | None",
-    out: Output,
-    workers: int | None,
-    group: str | None,
-) -> "tuple[Attribution, Note | None]":
-    """Measure and attribute; the note says why nothing can be kept, if so."""
-    from synctax.attribution.attribute import attribute
-    from synctax.cli.progress import RoundsOfFiles
-    from synctax.cli.reading import measure_again
-    from synctax.cli.recall import Sources
-
-    sources = Sources((str(folder),), None, None, None, None)
-    tax, unwritable = measure_again(sources, space, out, workers, group=group)
-    with RoundsOfFiles(verbosity=out.verbosity) as rounds:
-        found = attribute(
-            tax,
-            workers=workers,
-            cache=space,
-            on_progress=rounds.on_progress,
-            on_round=rounds.on_round,
-        )
-    return found, unwritable
-
-
-def _result(
-    found: "Recovered", asked: dict[str, Any], *, per_collective: bool
-) -> tuple[Result, Render]:
-    from synctax.report import inject_view
-    from synctax.schema import INJECT, INJECT_COLLECTIVES
-
-    left_out = (*found.left_out(), *found.notes)
-    extra = found.envelope()
-    if per_collective:
-        frame = found.per_collective()
-        result = Result(INJECT_COLLECTIVES, frame, asked, left_out, extra)
-        return result, inject_view.collectives
-    result = Result(INJECT, found.to_frame(), asked, left_out, extra)
-    return result, lambda shown: inject_view.parts(found, shown)
-
-
-def _gate(found: "Recovered", fail_below: float | None) -> None:
-    if fail_below is None:
-        return
-    tally = found.tally
-    if not tally.judged:
-        raise SynctaxError(f"nothing to hold against --fail-below: {found.verdict()[0]}")
-    if tally.share < fail_below:
-        raise GateFailedError(
-            f"recovered {tally.recovered} of {tally.judged} collectives, a share of "
-            f"{tally.share:.3f}: below {fail_below:g}"
-        )
+    stages.gate(recovered, fail_below)

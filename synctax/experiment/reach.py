@@ -198,6 +198,13 @@ def _check_told(injections: Injections, read: dict[int, list[int]]) -> None:
     """Refuse a truth that says nothing of ranks that were to be delayed."""
     meant = set(read) if injections.meant is None else injections.meant
     silent = sorted(meant - injections.told)
+    absent = [rank for rank in silent if rank not in read]
+    if absent:
+        raise BadInputError(
+            f"rank {ranks_text(tuple(absent))} was to be delayed, and nothing is there of "
+            f"it: there are the ranks {ranks_text(tuple(sorted(read)))}; delay one of "
+            "these, or copy the folder whole"
+        )
     if silent:
         raise BadInputError(
             f"rank {ranks_text(tuple(silent))} was to be delayed, and what was done to it "

@@ -464,6 +464,15 @@ def test_a_delayed_rank_without_a_truth_is_named(folder):
     assert "there is no rank1_delays.json" in refused(folder)
 
 
+def test_a_rank_that_the_job_does_not_have_is_named(folder):
+    for rank in (0, 1):
+        rules = [{"operator": "aten::mm", "rank": 5}]
+        edit(truth_of(folder, rank), rules=rules, delays=[])
+    message = refused(folder)
+    assert "rank 5 was to be delayed" in message
+    assert "there are the ranks 0,1; delay one of these" in message
+
+
 def test_truths_in_other_folders_than_several_windows_are_told(tmp_path):
     one = experiment(0, 5)
     for job in (one, replace(one, first_step=20, late={(1, 20, 1): 20.0})):
