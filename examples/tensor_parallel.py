@@ -118,7 +118,9 @@ def sum_norm_gradients(model: nn.Module) -> None:
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tp", type=int, help="tensor-parallel ranks; default half of all")
+    parser.add_argument(
+        "--tp", type=int, help="tensor-parallel ranks [all of 2, half of more]"
+    )
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--width", type=int, default=128)
@@ -145,7 +147,7 @@ def check(asked: argparse.Namespace, tp: int, fsdp: int) -> None:
 def train(asked: argparse.Namespace, device: str) -> float:
     """Train on random sequences; return the last loss."""
     world = dist.get_world_size()
-    tp = asked.tp or max(world // 2, 1)
+    tp = asked.tp or (world if world < 4 else world // 2)
     if world % tp:
         raise SystemExit(f"--tp {tp} does not divide {world} ranks")
     check(asked, tp, world // tp)
