@@ -12,6 +12,9 @@ UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
 
 KEYS = {"op", "rank", "step", "nth", "pick", "law", "seed", "side", "how"}
 
+MAX_OCCURRENCES = 100_000
+"""In one `nth`; without it, all occurrences are delayed."""
+
 
 class Context(NamedTuple):
     """What click wants to know of a value that is wrong."""
@@ -87,7 +90,12 @@ class DelayRuleType(click.ParamType):  # type: ignore[type-arg]  # generic since
     def _nth(self, text: str, at: Context) -> range:
         first, colon, last = text.partition(":")
         low = int(click.INT(first, *at))
-        return range(low, int(click.INT(last, *at)) if colon else low + 1)
+        high = int(click.INT(last, *at)) if colon else low + 1
+        if high <= low:
+            self.fail(f"nth={text} holds no occurrence: the end is not included", *at)
+        if high - low > MAX_OCCURRENCES:
+            self.fail(f"nth={text} is more than {MAX_OCCURRENCES:,} occurrences", *at)
+        return range(low, high)
 
     def _whole(self, keys: dict[str, str], key: str, at: Context) -> int | None:
         return int(click.INT(keys[key], *at)) if key in keys else None

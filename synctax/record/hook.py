@@ -7,6 +7,7 @@ loaders of data and compilers import torch too, and never do.
 import atexit
 import json
 import os
+import re
 import socket
 import sys
 import threading
@@ -33,8 +34,11 @@ LONGEST_WAIT_S = 20.0
 """For what another thread is doing: a trace that is being written. torchrun kills 30 s
 after the signal that it sends first."""
 
-MAX_REASON = 300
+MAX_REASON = 120
 """Characters of an exception's first line that are kept."""
+
+_PLACE = re.compile(r"^\[[^]]*\.\w+:\d+\] ")
+"""Where in the sources of torch an error was raised."""
 
 Make = Callable[..., "Recording"]
 
@@ -259,7 +263,9 @@ def last_error() -> str | None:
         error = error.__context__  # torch.multiprocessing exits where it caught one
     if error is None:
         return None
-    first = next(iter(str(error).splitlines()), "")[:MAX_REASON]
+    first = _PLACE.sub("", next(iter(str(error).splitlines()), ""))
+    if len(first) > MAX_REASON:
+        first = f"{first[:MAX_REASON].rstrip()}..."
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 

@@ -6,6 +6,7 @@ The job has the terminal to itself, and its exit code is kept. Nothing here need
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,10 @@ from pathlib import Path
 from synctax.errors import SynctaxError
 from synctax.record import bootstrap
 from synctax.record.bootstrap.sitecustomize import PLAN
-from synctax.record.outcome import Outcome, read_outcome
+from synctax.record.outcome import Outcome, is_running, read_outcome
 from synctax.record.plan import Plan
 from synctax.record.relay import Relay
-from synctax.record.state import FOLDER, write_whole
+from synctax.record.state import FOLDER, read_states, write_whole
 
 PLAN_FILE = "plan.json"
 """The plan, in the folder of the states."""
@@ -32,6 +33,12 @@ WORDS = f"{FOLDER}/*.json"
 
 TRACES = ("**/*.json", "**/*.json.gz", "**/*.json.zst")
 """What a later command would take for a trace."""
+
+LONGEST_FAREWELL_S = 30.0
+"""How long ranks may outlive the command; as long as torchrun gives them."""
+
+PAUSE_S = 0.05
+"""Between looks at them."""
 
 BASE_OF_SIGNALS = 128
 """A job that dies of signal N ends with 128 + N, as in a shell."""
@@ -104,7 +111,24 @@ def launch(
     if on_start is not None:
         on_start()
     exit_code = run(command, job_environment(path, variables))
+    await_ranks(plan.folder)
     return read_outcome(plan, exit_code)
+
+
+def await_ranks(folder: Path, *, timeout_s: float = LONGEST_FAREWELL_S) -> None:
+    """Wait for ranks that outlive the command, as where a signal has ended a launcher.
+
+    They may be writing their traces. Ranks on other hosts are not waited for.
+
+    Parameters
+    ----------
+    folder : Path
+    timeout_s : float
+        How long, in seconds.
+    """
+    until = time.monotonic() + timeout_s
+    while any(map(is_running, read_states(folder))) and time.monotonic() < until:
+        time.sleep(PAUSE_S)
 
 
 def find(program: str, environment: Mapping[str, str]) -> None:

@@ -2,15 +2,18 @@
 
 import json
 import os
+import socket
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from synctax.record.plan import Plan
-from synctax.record.state import FOLDER, Phase, RankState, read_states
+from synctax.record.state import FOLDER, RankState, read_states
 
-Fate = Literal["written", "cut", "nothing", "died", "absent"]
+Fate = Literal["written", "cut", "nothing", "died", "running", "absent"]
+
+STILL_RUNS = "it still ran when the command had ended"
 
 DIED = {
     "waiting": "ended without a word before its window began",
@@ -36,7 +39,8 @@ class RankOutcome:
         Empty if it never reported.
     fate : str
         `written`; `cut`: a trace of a window that ended early; `nothing`: it ended and
-        wrote none; `died`: it ended without a word; `absent`: it never reported.
+        wrote none; `died`: it ended without a word; `running`: it has not ended;
+        `absent`: it never reported.
     reason : str
         Why the window was cut or there is no trace; may be empty.
     first_step, end_step : int
@@ -156,16 +160,8 @@ _TEXTS: dict[Fate, str] = {
     "cut": "{ranks} recorded a part: {reason}",
     "nothing": "{ranks} recorded nothing: {reason}",
     "died": "{ranks} {reason}: " + BY_WHAT,
+    "running": "{ranks} recorded nothing yet: {reason}",
     "absent": "{ranks} never reported: {reason}",
-}
-
-
-_FATES: dict[Phase, Fate] = {
-    "waiting": "died",
-    "recording": "died",
-    "written": "written",
-    "cut": "cut",
-    "nothing": "nothing",
 }
 
 
@@ -195,19 +191,50 @@ def read_outcome(plan: Plan, exit_code: int) -> Outcome:
     return Outcome(plan, exit_code, ranks, bystanders)
 
 
+def is_running(state: RankState) -> bool:
+    """Whether a rank has not ended its recording and its process is there, on this host."""
+    if state.state not in DIED or state.host != socket.gethostname():
+        return False
+    try:
+        os.kill(state.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # of another user
+        return True
+    return not _is_zombie(state.pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether a process has ended and waits to be noticed by its parent; Linux tells."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[:1] == ["Z"]
+
+
 def _outcome(state: RankState) -> RankOutcome:
     traced = bool(state.trace)
+    fate, reason = _fate(state)
     return RankOutcome(
         rank=state.rank,
         host=state.host,
-        fate=_FATES[state.state],
-        reason=DIED.get(state.state, state.reason),
+        fate=fate,
+        reason=reason,
         first_step=state.first_step if traced else 0,
         end_step=state.end_step if traced else 0,
         steps_seen=state.steps_seen,
         trace=state.trace,
         delays=state.delays,
     )
+
+
+def _fate(state: RankState) -> tuple[Fate, str]:
+    if state.state == "waiting" or state.state == "recording":
+        if is_running(state):
+            return "running", STILL_RUNS
+        return "died", DIED[state.state]
+    return state.state, state.reason
 
 
 def _bystanders(folder: Path) -> Iterator[Bystander]:

@@ -13,7 +13,8 @@ RECORD = Table(
             "str",
             "",
             "`written`; `cut`: the window ended early; `nothing`: no trace was written; "
-            "`died`: the process ended without a word; `absent`: it never reported",
+            "`died`: the process ended without a word; `running`: it has not ended; "
+            "`absent`: it never reported",
         ),
         Column("first_step", "int", "", "first step of its trace; null without one"),
         Column("end_step", "int", "", "step after the last of its trace"),

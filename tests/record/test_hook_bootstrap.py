@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import runpy
 import subprocess
 import sys
 import types
@@ -83,6 +84,45 @@ def test_an_isolated_python_knows_nothing_of_us(python):
     assert done.stderr == ""
 
 
+def test_the_one_that_is_hidden_takes_our_place(tmp_path, monkeypatch):
+    (tmp_path / "hidden_custom.py").write_text("mark = 1")
+    own = types.ModuleType("hidden_custom")
+    monkeypatch.setattr(sitecustomize, "__name__", "hidden_custom")
+    monkeypatch.setattr(sys, "path", [BOOTSTRAP, str(tmp_path)])
+    monkeypatch.setitem(sys.modules, "hidden_custom", own)
+    sitecustomize.run_hidden()
+    assert sys.modules["hidden_custom"].mark == 1
+    assert sys.path == [str(tmp_path)]
+
+
+def test_where_nothing_is_hidden_we_stay_and_errors_pass(tmp_path, monkeypatch):
+    own = types.ModuleType("hidden_custom")
+    monkeypatch.setattr(sitecustomize, "__name__", "hidden_custom")
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.setitem(sys.modules, "hidden_custom", own)
+    sitecustomize.run_hidden()
+    assert sys.modules["hidden_custom"] is own
+    (tmp_path / "hidden_custom.py").write_text("import nonesuch")
+    importlib.invalidate_caches()
+    with pytest.raises(ModuleNotFoundError, match="nonesuch"):
+        sitecustomize.run_hidden()
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_it_acts_as_sitecustomize_alone(recorded, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    (tmp_path / "sitecustomize.py").write_text("")
+    monkeypatch.setattr(sys, "path", [BOOTSTRAP, str(tmp_path), *sys.path])
+    monkeypatch.setitem(sys.modules, "sitecustomize", sitecustomize)
+    monkeypatch.delenv("SYNCTAX_RECORD_PLAN", raising=False)
+    if recorded:
+        monkeypatch.setenv("SYNCTAX_RECORD_PLAN", "plan.json")
+    runpy.run_path(sitecustomize.__file__, run_name="sitecustomize")
+    kinds = [type(finder).__name__ for finder in sys.meta_path]
+    assert kinds.count("AfterImport") == recorded
+    assert sys.path[0] == str(tmp_path)
+
+
 # ------------------------------------------------------------------ when torch comes
 
 
@@ -134,6 +174,23 @@ def test_a_synctax_that_the_script_has_imported_stays(monkeypatch):
     monkeypatch.setitem(sys.modules, "synctax", own)
     sitecustomize._load_synctax()
     assert sys.modules["synctax"] is own
+
+
+def test_synctax_is_imported_from_where_this_file_is(monkeypatch):
+    kept = sys.modules["synctax"]
+    monkeypatch.delitem(sys.modules, "synctax")
+    monkeypatch.setattr(sys, "path", [])
+    sitecustomize._load_synctax()
+    made = sys.modules["synctax"]
+    assert made is not kept
+    assert (made.__file__, list(made.__path__)) == (kept.__file__, list(kept.__path__))
+
+
+def test_a_folder_that_is_no_package_is_told(monkeypatch, tmp_path):
+    monkeypatch.delitem(sys.modules, "synctax")
+    monkeypatch.setattr("importlib.util.spec_from_file_location", lambda *_, **__: None)
+    with pytest.raises(ImportError, match=r"__init__\.py cannot be imported"):
+        sitecustomize._load_synctax()
 
 
 # ------------------------------------------------------------------ the finder

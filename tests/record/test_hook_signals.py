@@ -157,6 +157,27 @@ def test_another_thread_installs_and_removes_nothing(caller):
     assert signal.getsignal(signal.SIGTERM) == ours
 
 
+def test_a_signal_that_nobody_handles_kills_once_we_have_acted(monkeypatch):
+    killed, before = [], signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    monkeypatch.setattr(os, "kill", lambda _, number: killed.append(number))
+    caller = Caller()
+    try:
+        caller.signals.install()
+        signal.raise_signal(signal.SIGTERM)
+        assert killed == [signal.SIGTERM]
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        # of a handler in C nothing is known
+        signals._do(None, signal.SIGTERM, None)
+        assert killed == [signal.SIGTERM]
+        # in the place of the main thread, while ours is still there
+        signal.signal(signal.SIGTERM, caller.signals._caught)
+        caller.signals._for_blocked(signal.SIGTERM)
+        assert killed == [signal.SIGTERM] * 2
+    finally:
+        caller.signals.remove()
+        signal.signal(signal.SIGTERM, before)
+
+
 # ------------------------------------------------------------------ a blocked main thread
 
 

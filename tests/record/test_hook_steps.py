@@ -255,22 +255,55 @@ def test_a_script_is_known_by_the_name_of_its_file(module, names, known):
     assert Target(module, "step").is_in(names) is known
 
 
-def test_a_tracer_that_is_there_is_left_alone(told):
-    before = sys.gettrace()
+@pytest.fixture
+def running(told, monkeypatch):
+    """Run a module that looks for its own function `later` with `now()`."""
+    counted = []
 
-    def tracer(*_):
-        return None
+    def wrap(function):
+        counted.append(function)
+        return function
 
-    module = type(sys)("running_module")
-    module.now = lambda: when_defined(Target("running_module", "later"), repr, told.append)
-    module.tracer = tracer
-    try:
-        code = "import sys; sys.settrace(tracer); now(); kept = sys.gettrace(); later = 1"
-        exec(compile(code, "running_module.py", "exec"), vars(module))
-    finally:
-        sys.settrace(before)
-    assert module.kept is tracer
-    assert "debugger" in told[-1]
+    def running(code, *, tracer=None, path="later"):
+        names = {"__name__": "running_module"}
+        names["now"] = lambda: when_defined(
+            Target("running_module", path), wrap, told.append
+        )
+        monkeypatch.setattr(sys, "gettrace", lambda: tracer)
+        exec(compile(code, "running_module.py", "exec"), names)
+        return counted
+
+    return running
+
+
+def test_a_tracer_that_is_there_is_left_alone(running, told, monkeypatch):
+    monkeypatch.setattr(sys, "settrace", lambda _: pytest.fail("it is another's"))
+    assert running("now()\ndef later(): pass\n", tracer=print) == []
+    assert "a debugger" in told[-1]
+
+
+def test_a_module_is_looked_at_before_each_line_until_it_defines_the_name(
+    running, monkeypatch
+):
+    set_to = []
+    monkeypatch.setattr(sys, "settrace", set_to.append)
+    # tracing calls f_trace so; here it is called by hand, as coverage traces, too
+    look = "frame.f_trace(frame, 'line', None)"
+    code = (
+        "import sys\nframe = sys._getframe()\nnow()\n"
+        f"first = {look}\ndef later(): pass\nsecond = {look}\nafter = frame.f_trace\n"
+        "assert first is not None and second is after is None\n"
+    )
+    (function,) = running(code)
+    assert function.__name__ == "later"
+    others, off = set_to
+    assert (others(None, "call", None), off) == (None, None)
+
+
+def test_what_a_running_module_has_already_is_replaced_at_once(running, told):
+    assert len(running("def later(): pass\nnow()\n")) == 1
+    assert running("now()\n", path="never") == running("", path="x")
+    assert told[-1] == "running_module defines no never"
 
 
 # ------------------------------------------------------------------ in scripts
@@ -380,9 +413,9 @@ def test_a_whole_run_is_one_step_that_ends_with_the_script(script):
 
 
 def test_a_recorder_that_fails_is_one_line_and_no_harm(script):
-    script(TRAIN, env={"RECORDER_FAILS": "1"})
+    told = script(TRAIN, env={"RECORDER_FAILS": "1"})
     assert script.stderr == "synctax: the recorder failed: OSError: no space left\n"
-    assert script.told["rank0"] == ["begin", "step"]
+    assert told["rank0"] == ["begin", "step"]
 
 
 # ------------------------------------------------------------------ ends and processes

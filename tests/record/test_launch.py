@@ -4,9 +4,11 @@ import contextlib
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -16,13 +18,16 @@ from synctax.record.launch import (
     CommandNotFoundError,
     CommandNotRunnableError,
     OccupiedFolderError,
+    await_ranks,
     claim,
     job_environment,
     launch,
     run,
 )
+from synctax.record.outcome import STILL_RUNS, read_outcome
 from synctax.record.plan import Plan
-from synctax.record.relay import Relay
+from synctax.record.relay import Relay, _foreground_group
+from synctax.record.state import RankState, read_states, write_state
 from tests.conftest import ROOT
 
 SH = "/bin/sh"
@@ -273,12 +278,36 @@ def test_the_terminals_own_signals_are_not_passed_on(monkeypatch):
     assert job.sent == [signal.SIGTERM]
 
 
-def test_a_job_that_has_ended_gets_nothing(monkeypatch):
+def test_without_a_terminal_the_group_of_the_job_gets_them_until_it_has_ended(monkeypatch):
+    sent = []
     monkeypatch.setattr("synctax.record.relay._foreground_group", lambda: None)
-    monkeypatch.setattr(os, "killpg", lambda *_: pytest.fail("it has ended"))
+    monkeypatch.setattr(os, "killpg", lambda *what: sent.append(what))
     with Relay() as relay:
-        relay.started(Job(code=0))
+        assert relay.group == 0
+        relay.started(job := Job())
+        os.kill(os.getpid(), signal.SIGINT)
+        job.code = 0
         os.kill(os.getpid(), signal.SIGTERM)
+    assert sent == [(0, signal.SIGINT)]
+
+
+@pytest.mark.parametrize("fails", ["open", "tcgetpgrp", ""])
+def test_the_group_in_the_foreground_is_asked_of_the_terminal(monkeypatch, fails):
+    closed = []
+
+    def call(result, name):
+        def called(*_):
+            if name == fails:
+                raise OSError
+            return result
+
+        return called
+
+    monkeypatch.setattr(os, "open", call(99, "open"))
+    monkeypatch.setattr(os, "tcgetpgrp", call(7, "tcgetpgrp"))
+    monkeypatch.setattr(os, "close", closed.append)
+    assert _foreground_group() == (None if fails else 7)
+    assert closed == ([] if fails == "open" else [99])
 
 
 def test_what_nohup_ignores_stays_ignored():
@@ -322,3 +351,23 @@ def test_what_is_to_be_said_first_is_said_once_the_job_can_start(tmp_path, monke
     with pytest.raises(OccupiedFolderError):
         launch(Plan(tmp_path / "t"), [SH], on_start=lambda: order.append("said"))
     assert len(order) == 2
+
+
+# ------------------------------------------------------------------ who stays longer
+
+
+def test_ranks_that_outlive_the_command_are_waited_for(tmp_path):
+    here = RankState(0, 1, socket.gethostname(), os.getpid(), state="recording")
+    write_state(tmp_path, here)
+    written = replace(here, state="written")
+    threading.Timer(0.1, lambda: write_state(tmp_path, written)).start()
+    await_ranks(tmp_path)
+    assert read_states(tmp_path) == [written]
+
+
+def test_ranks_are_not_waited_for_without_end(tmp_path):
+    here = RankState(0, 1, socket.gethostname(), os.getpid(), state="waiting")
+    write_state(tmp_path, here)
+    await_ranks(tmp_path, timeout_s=0.01)
+    (rank,) = read_outcome(Plan(tmp_path), 0).ranks
+    assert (rank.fate, rank.reason) == ("running", STILL_RUNS)

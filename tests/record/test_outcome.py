@@ -1,13 +1,18 @@
 """What became of each rank, read from what processes left, and said in sentences."""
 
 import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from synctax.errors import BadInputError
-from synctax.record.outcome import BY_WHAT, Outcome, RankOutcome, read_outcome
+from synctax.record.outcome import BY_WHAT, Outcome, RankOutcome, is_running, read_outcome
 from synctax.record.plan import Plan
 from synctax.record.state import RankState, write_state, write_whole
 
@@ -130,6 +135,37 @@ def test_a_job_that_failed_otherwise_is_not_told_to_run_longer(
 ):
     left(tmp_path, "nothing", 0, reason="why", steps_seen=seen)
     assert "choose" not in " ".join(verdict(tmp_path, exit_code, **plan))
+
+
+def rank_of(pid, *, state="recording", host=""):
+    return RankState(0, 1, host or socket.gethostname(), pid, state=state)
+
+
+def test_a_rank_runs_as_long_as_its_process_unless_its_recording_has_ended(monkeypatch):
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert is_running(rank_of(process.pid))
+    assert is_running(rank_of(process.pid, state="waiting"))
+    assert not is_running(rank_of(process.pid, state="written"))
+    assert not is_running(rank_of(process.pid, host="another-host"))
+    process.stdin.close()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # its parent has not noticed
+    if sys.platform == "linux":
+        assert not is_running(rank_of(process.pid))
+    process.wait()
+    assert not is_running(rank_of(process.pid))
+
+
+def test_a_process_of_another_user_runs(monkeypatch):
+    def refuse(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", refuse)
+    assert is_running(rank_of(1))
+
+
+def test_where_nothing_tells_a_zombie_from_others_it_is_none(monkeypatch):
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: open("/nonesuch"))  # noqa: PTH123, SIM115
+    assert is_running(rank_of(os.getpid()))
 
 
 # ------------------------------------------------------------------ no rank at all
