@@ -61,13 +61,15 @@ class Meeting:
         return f"{self.came} of {self.expected} ranks met before the window"
 
 
-def gather(told: Who, *, ready: bool, timeout_s: float) -> Meeting:
+def gather(told: Who, step: int, *, ready: bool, timeout_s: float) -> Meeting:
     """Meet all other ranks, if there are any and they can be met.
 
     Parameters
     ----------
     told : Who
         This rank.
+    step : int
+        At which they meet; all ranks count alike.
     ready : bool
         Whether it can begin.
     timeout_s : float
@@ -81,20 +83,19 @@ def gather(told: Who, *, ready: bool, timeout_s: float) -> Meeting:
     if timeout_s == 0:
         return replace(alone, trouble="not asked to")
     try:
-        return meet(
-            default_store(), told.rank, told.world_size, ready=ready, timeout_s=timeout_s
-        )
+        room = Room(default_store(), told.rank, step)
+        return meet(room, told.world_size, ready=ready, timeout_s=timeout_s)
     except TROUBLE as error:
         # stores of other makers know less, and a store dies with its host
         return replace(alone, trouble=first_line(error))
 
 
-def stay_away(told: Who) -> None:
-    """Let the others not wait for this rank, at the meeting that is next for it."""
+def stay_away(told: Who, step: int) -> None:
+    """Let the others not wait for this rank at a step."""
     if told.has_group and told.world_size > 1:
         # where the store does not work, they wait as long as they were told to
         with suppress(*TROUBLE):
-            be_absent(default_store(), told.rank)
+            be_absent(Room(default_store(), told.rank, step))
 
 
 def default_store() -> Any:
@@ -102,21 +103,18 @@ def default_store() -> Any:
     return torch.distributed.distributed_c10d._get_default_store()  # noqa: SLF001
 
 
-def meet(
-    store: Any, rank: int, world_size: int, *, ready: bool, timeout_s: float
-) -> Meeting:
+def meet(room: "Room", world_size: int, *, ready: bool, timeout_s: float) -> Meeting:
     """Wait until all ranks have come, then go on together.
 
     The last one sets off all, so that they leave within a fraction of a millisecond.
 
     Parameters
     ----------
-    store : torch.distributed.Store
-    rank, world_size : int
+    room : Room
+    world_size : int
     ready, timeout_s
         As for `gather`.
     """
-    room = _Room(store, rank)
     if not ready:
         room.add("busy")
     came = _wait(room, room.add("came"), world_size, timeout_s)
@@ -134,35 +132,47 @@ def meet(
     return meeting
 
 
-def be_absent(store: Any, rank: int) -> None:
+def be_absent(room: "Room") -> None:
     """Count as having come, without waiting, as one that will not record."""
-    room = _Room(store, rank)
     room.add("absent")
     room.add("came")
 
 
-class _Room:
-    """Counters of one meeting; how often this rank has met tells which it is."""
+class Room:
+    """Counters of one meeting.
 
-    def __init__(self, store: Any, rank: int) -> None:
+    Parameters
+    ----------
+    store : torch.distributed.Store
+    rank : int
+    step : int
+        At which ranks meet. How often this rank has met at this step tells the meeting
+        from those of windows before, which may have counted their steps from 0, too.
+    """
+
+    def __init__(self, store: Any, rank: int, step: int) -> None:
         self._store = store
-        number = store.add(f"{PREFIX}/{rank}", 1)
-        self._base = f"{PREFIX}/meeting{number}"
+        number = store.add(f"{PREFIX}/{step}/{rank}", 1)
+        self._base = f"{PREFIX}/{step}/meeting{number}"
 
     def add(self, counter: str) -> int:
+        """Count one more, and tell how many there are."""
         return int(self._store.add(f"{self._base}/{counter}", 1))
 
     def read(self, counter: str) -> int:
+        """Tell how many there are."""
         return int(self._store.add(f"{self._base}/{counter}", 0))
 
     def go(self) -> None:
+        """Set all off."""
         self._store.set(f"{self._base}/go", "1")
 
     def wait_for_go(self) -> None:
+        """Wait until the last one does."""
         self._store.wait([f"{self._base}/go"], timedelta(seconds=GO_TIMEOUT_S))
 
 
-def _wait(room: _Room, came: int, world_size: int, timeout_s: float) -> int:
+def _wait(room: Room, came: int, world_size: int, timeout_s: float) -> int:
     """Ask again and again: a wait inside the store could not be interrupted."""
     until, pause_s = time.monotonic() + timeout_s, FIRST_PAUSE_S
     while came < world_size and (left_s := until - time.monotonic()) > 0:

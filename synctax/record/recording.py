@@ -227,10 +227,12 @@ class Recording:
         self._then, self._next = self._mark, NEVER if self._whole_run else self._seen + 1
 
     def _meet(self, *, ready: bool) -> Meeting:
-        missed = self._meeting is not None and not self._meeting.complete
-        # whom nobody waits for any more does not wait for anybody
-        timeout_s = 0.0 if missed else self.plan.meet_timeout_s
-        self._meeting = gather(self._who, ready=ready, timeout_s=timeout_s)
+        last = self._meeting
+        if last is not None and not last.complete:
+            # whom others did not wait for does not wait for them again
+            return replace(last, busy=int(not ready))
+        step, timeout_s = self.state.first_step, self.plan.meet_timeout_s
+        self._meeting = gather(self._who, step, ready=ready, timeout_s=timeout_s)
         return self._meeting
 
     def _postpone(self, *, here: bool) -> None:
@@ -320,7 +322,7 @@ class Recording:
             self._tell(state="nothing", reason="; ".join(filter(None, (reason, few))))
             if state.rank == 0 or reason or self._tries:
                 self._say(f"nothing was recorded: {self.state.reason}")
-        elif state.steps_seen != self._seen:
+        elif state.trace:
             self._tell()
 
     def _done(self) -> tuple[int, int]:
@@ -357,7 +359,7 @@ class Recording:
 
     def _stay_away(self) -> None:
         self._next = NEVER
-        stay_away(who())
+        stay_away(who(), self.state.first_step)
 
     def _drop(self) -> None:
         window, self._window = self._window, None
