@@ -113,6 +113,8 @@ class Outcome:
         whole = _with(self.ranks, "written")
         of_all = f"{len(whole)} of {_count(len(self.ranks), 'rank')}"
         window = _window(whole) or "the whole window"
+        if self.plan.step_by == "run":
+            window = "the whole run"
         lines = [*_failed(self.exit_code), f"{of_all} recorded {window}"]
         warned = [rank for rank in whole if rank.reason]
         lines += _by_reason(warned, "{ranks}: {reason}")

@@ -23,7 +23,7 @@ FILES = {
             from torch import recorder
 
             sys.modules["synctax.record.recording"] = recorder
-        from torch import distributed, nn, optim, utils
+        from torch import compiler, distributed, nn, optim, utils
         if os.environ.get("TORCH_FAILS"):
             raise ImportError("libcudart.so is missing")
     """,
@@ -146,6 +146,20 @@ FILES = {
     "distributed/distributed_c10d.py": """
         def init_process_group(backend=None):
             return backend
+    """,
+    "compiler.py": """
+        compiling = False
+
+
+        def is_compiling():
+            return compiling
+    """,
+    "_dynamo.py": """
+        def disable(function):
+            def disabled(*args):
+                return function(*args, "disabled")
+
+            return disabled
     """,
     "utils/__init__.py": "",
     "utils/data.py": """

@@ -235,6 +235,16 @@ def test_an_import_that_fails_may_be_tried_again(module, finder):
     assert len(finder.seen) == 1
 
 
+def test_two_may_wait_for_one_module(module, finder):
+    seen = []
+    other = AfterImport("some_module", seen.append)
+    other.install()
+    made = importlib.import_module("some_module")
+    assert finder.seen == seen == [made]
+    assert {finder, other}.isdisjoint(sys.meta_path)
+    assert "exec_module" not in vars(made.__loader__)
+
+
 def test_a_module_that_is_not_there_stays_missing(finder):
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("some_module")

@@ -3,6 +3,7 @@
 import importlib
 import sys
 from importlib.machinery import ModuleSpec
+from types import SimpleNamespace
 
 import pytest
 
@@ -107,6 +108,15 @@ def test_a_step_that_raises_is_none(torch, steps):
     assert steps.ended == 1
 
 
+def test_what_torch_compile_meets_of_ours_is_not_compiled(torch):
+    called = []
+    call = stepping._untraced(lambda *args: called.append(args))
+    call(1)
+    importlib.import_module("torch._dynamo")
+    call(2)
+    assert called == [(1,), (2, "disabled")]
+
+
 # ------------------------------------------------------------------ the whole run
 
 
@@ -157,12 +167,24 @@ def test_calls_of_a_function_of_a_module_that_is_imported_later_are_steps(
     assert told == ["some_train was never imported"]
     module = importlib.import_module("some_train")
     monkeypatch.delitem(sys.modules, "some_train")
-    assert told[1:] == ["some_train:step was never called"]
+    assert told[1:] == ["some_train:step was never called, or within torch.compile only"]
     assert [module.step(2), module.step(x=4)] == [0.5, 0.25]
     with pytest.raises(ZeroDivisionError):
         module.step(0)
     assert (steps.begun, steps.ended) == (3, 2)
     assert (module.step.__name__, module.step.__doc__) == ("step", "Doc.")
+
+
+def test_a_function_within_torch_compile_is_not_counted(torch, steps, told, monkeypatch):
+    compiler = sys.modules["torch.compiler"]
+    names = {"__name__": "compiled_module", "step": lambda: "done"}
+    monkeypatch.setitem(sys.modules, "compiled_module", SimpleNamespace(**names))
+    stepping.by_function(Target("compiled_module", "step"), steps, told.append)
+    step = sys.modules["compiled_module"].step
+    compiler.compiling = True
+    assert (step(), steps.ended) == ("done", 0)
+    compiler.compiling = False
+    assert (step(), steps.ended) == ("done", 1)
 
 
 class Trainer:

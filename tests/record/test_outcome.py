@@ -81,6 +81,11 @@ def test_one_step_is_named_alone(tmp_path):
     assert verdict(tmp_path) == ["1 of 1 rank recorded step 6"]
 
 
+def test_a_whole_run_is_named_so(tmp_path):
+    left(tmp_path, "written", first_step=0, end_step=1)
+    assert verdict(tmp_path, step_by="run") == ["1 of 1 rank recorded the whole run"]
+
+
 def test_ranks_that_did_not_meet_are_warned_of(tmp_path):
     left(tmp_path, "written", 0, world_size=2, reason="1 of 2 ranks met")
     left(tmp_path, "written", 1, world_size=2, first_step=7, end_step=10)

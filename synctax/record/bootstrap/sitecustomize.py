@@ -68,9 +68,13 @@ class AfterImport:
 
     def _follow(self, loader: "Any") -> None:
         run = loader.exec_module
+        hidden = vars(loader).get("exec_module")  # that of another who follows
 
         def exec_module(module: "ModuleType") -> None:
-            del loader.exec_module  # the loader's own, which this one hid, is back
+            if hidden is None:
+                del loader.exec_module  # its class has one
+            else:
+                loader.exec_module = hidden
             run(module)
             self.remove()  # not before: an import that fails may be tried again
             self._call(module)
