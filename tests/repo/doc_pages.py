@@ -186,7 +186,8 @@ def tables() -> list[Table]:
     """Every public table of the package, in order of its name."""
     found: dict[str, Table] = {}
     for module in pkgutil.walk_packages(synctax.__path__, "synctax."):
-        if module.name == "synctax.__main__":
+        # modules of the recorder need torch, and declare no table
+        if module.name == "synctax.__main__" or module.name.startswith("synctax.record."):
             continue
         for value in vars(importlib.import_module(module.name)).values():
             if isinstance(value, Table):
