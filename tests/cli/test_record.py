@@ -106,9 +106,10 @@ def test_a_job_without_torch_is_told(record, job):
     assert "no process of the job reported" in result.stderr
 
 
-def test_a_job_whose_python_is_isolated_is_told(record, job):
-    command = [sys.executable, "-I", *job()[1:]]
-    result = record("--", *command)
+def test_a_job_whose_python_is_isolated_is_told(record, job, tmp_path):
+    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); import torch"
+    result = record("--", sys.executable, "-I", "-c", code)
+    assert result.exit_code == 1
     assert "its Python ignores PYTHONPATH (-I, -E, -S)" in result.stderr
 
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synctax.errors import BadInputError
@@ -40,6 +40,7 @@ def verdict(folder, exit_code=0, **plan):
 FATES = ("written", "cut", "nothing", "waiting", "recording")
 
 
+@settings(max_examples=30)  # each is a folder with files
 @given(st.dictionaries(st.integers(0, 7), st.sampled_from(FATES), min_size=1))
 def test_each_rank_of_the_job_has_one_row_in_order(tmp_path_factory, states):
     folder = tmp_path_factory.mktemp("job")
