@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ CHUNK_BYTES = 1 << 20
 TAIL_BYTES = 1 << 12
 """Kineto writes the name of its file at the end."""
 
+_ESCAPE = re.compile(r"\\(u[0-9a-f]{4}|.)")
+_PLAIN = {'"': "'", "\\": "/"}
 _LOG_LEVEL = "KINETO_LOG_LEVEL"
 _DEVICES = {"CUDA": "cuda", "XPU": "xpu"}
 """Activities beside those of the CPU, and the module of torch that knows the devices."""
@@ -73,24 +76,29 @@ class KinetoWindow:
             self._range.__enter__()
 
     def note(self, key: str, value: object) -> None:
-        """Add a key to the head of the trace."""
-        self._profiler.add_metadata_json(key, json.dumps(value))
+        """Add a key to the head of the trace.
+
+        Kineto writes a slash for each backslash; what JSON would escape is replaced.
+        """
+        text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
+        plain = _ESCAPE.sub(lambda found: _PLAIN.get(found[1], " "), text)
+        self._profiler.add_metadata_json(key, plain)
 
     def note_rank(self, who: Who) -> None:
-        """Add the rank, as torch does where there is a process group."""
-        told = None
+        """Add the rank where torch did not: there was no process group at the start."""
         if who.has_group:
             told = getattr(self._profiler, "_get_distributed_info", lambda: None)()
-        alone = {
-            "backend": who.backend,
-            "rank": who.rank,
-            "world_size": who.world_size,
-            "pg_count": 0,
-            "pg_config": [],
-        }
-        self._profiler.add_metadata_json(
-            "distributedInfo", json.dumps(told or alone, default=int)
-        )
+        else:
+            told = {
+                "backend": who.backend,
+                "rank": who.rank,
+                "world_size": who.world_size,
+                "pg_count": 0,
+                "pg_config": [],
+            }
+        if told:  # the group may be gone; torch has told of it then
+            text = json.dumps(told, default=int)
+            self._profiler.add_metadata_json("distributedInfo", text)
 
     def stop(self, *, wait: bool = True) -> None:
         """Record no more. A step whose range is open is marked as not finished.

@@ -34,6 +34,7 @@ class Watch:
 
     def install(self) -> None:
         """Begin to notice."""
+        self.remove()
         for name in (_PREPARE, _ENABLE, _DISABLE):
             real = getattr(home, name, None)
             if real is not None:

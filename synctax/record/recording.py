@@ -99,8 +99,8 @@ class Recording:
         self._begun = True
         self._identify()
         before = state_before(self.plan.folder, self.state.rank)
-        if before and (before.pid, before.host) == (self.state.pid, self.state.host):
-            self._seen = before.steps_seen
+        mine = before and (before.pid, before.host) == (self.state.pid, self.state.host)
+        self._seen = before.steps_seen if before and mine else 0
         self._schedule(self._seen + self._lead)
         atexit.register(self.end)
         self._watch.install()
@@ -224,7 +224,8 @@ class Recording:
             self._say(words)
         self.state = replace(self.state, reason=words, met=meeting.met)
         window.mark(self._seen)
-        self._then, self._next = self._mark, NEVER if self._whole_run else self._seen + 1
+        self._then = lambda: self._mark(window)
+        self._next = NEVER if self._whole_run else self._seen + 1
 
     def _meet(self, *, ready: bool) -> Meeting:
         last = self._meeting
@@ -246,27 +247,25 @@ class Recording:
         self._schedule(self._seen + pause + min(self.plan.warmup, self._lead))
         self._tell(state="waiting", reason="the job's own profiler is running")
 
-    def _mark(self) -> None:
+    def _mark(self, window: KinetoWindow) -> None:
         if self._seen >= self.state.end_step:
-            self._finish("")
+            self._finish(window, "")
             return
         self._next = self._seen + 1
-        if self._window is not None:
-            self._window.mark(self._seen)
+        window.mark(self._seen)
         if self._delay is not None:
             self._delay.step(self._seen)
 
-    def _finish(self, reason: str) -> None:
+    def _finish(self, window: KinetoWindow, reason: str) -> None:
         """End the window, and write what was recorded."""
-        self._next = NEVER
-        window, self._window = self._window, None
-        if window is None:
-            raise RuntimeError("the window was lost")
+        self._next, self._window = NEVER, None
         planned = self.state.end_step
         end_step = self._seen if reason or not self._whole_run else planned
         if not reason:
             window.mark(None)
         self._stop_delaying()
+        if not self._who.has_group:
+            self._identify()
         try:
             window.note_rank(self._who)
             window.note("synctax", self._about(end_step, reason))
@@ -307,12 +306,12 @@ class Recording:
         }
 
     def _close(self, reason: str) -> None:
-        state = self.state
-        if self._is_open:
+        state, window = self.state, self._window
+        if window is not None and self._is_open:
             done, steps = self._done()
             early = f"the loop ended after {done} of {steps} steps of the window"
-            self._finish(reason or ("" if self._whole_run else early))
-        elif state.state == "waiting":
+            self._finish(window, reason or ("" if self._whole_run else early))
+        elif state.state in ("waiting", "recording"):
             few = (
                 "the job's own profiler was running until the end"
                 if self._tries
@@ -330,12 +329,13 @@ class Recording:
 
     def _give_way(self) -> None:
         """Leave torch's only profiler to the job, which is about to use it."""
-        if self._window is None or self._inside or not self._can_stop():
+        window = self._window
+        if window is None or self._inside or not self._can_stop():
             return
         if self._is_open:
             done, steps = self._done()
             why = f"the job used its own profiler after {done} of {steps} steps"
-            self._guarded(lambda: self._finish(why))
+            self._guarded(lambda: self._finish(window, why))
         else:
             self._guarded(self._drop)
 

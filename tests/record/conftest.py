@@ -103,12 +103,5 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 SCENARIOS = """
     middle twice alone few raises missing late busy always_busy interrupted no_folder
-    delayed delay_alone other_thread
+    delayed delay_alone other_thread dies
 """
-
-
-@pytest.fixture(scope="session")
-def crashed(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """A job of two ranks of which one dies."""
-    pytest.importorskip("torch", reason="needs the extra torch")
-    return run_ranks("crash.py", tmp_path_factory.mktemp("crashed"))

@@ -255,6 +255,16 @@ def test_without_torch_plans_rules_and_states_are_there():
     assert without_torch(code).stderr == ""
 
 
+def test_a_missing_torch_is_told_from_other_errors(monkeypatch):
+    from synctax import record
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "synctax.record.delay", raising=False)
+    with pytest.raises(TorchMissingError, match="needs PyTorch"):
+        record.Delay  # noqa: B018
+    assert set(dir(record)) >= {"Delay", "DelayRule", "Plan", "Recording", "profile"}
+
+
 def test_missing_torch_is_an_import_error_and_one_of_ours():
     assert issubclass(TorchMissingError, ImportError)
     assert issubclass(TorchMissingError, SynctaxError)

@@ -216,6 +216,16 @@ def other_thread(desk):
         train(window, 2)
 
 
+@scenario
+def dies(desk):
+    """An exception of rank 1 that nobody catches; rank 0 is in an all-reduce with it."""
+    with desk.record(steps=5) as window:
+        train(window, 3)
+        if RANK == 1:
+            raise ValueError("bad sample in step 3")
+        train(window, 3)
+
+
 @contextmanager
 def group():
     dist.init_process_group("gloo")
