@@ -37,6 +37,9 @@ TRACES = ("**/*.json", "**/*.json.gz", "**/*.json.zst")
 LONGEST_FAREWELL_S = 30.0
 """How long ranks may outlive the command; as long as torchrun gives them."""
 
+STDERR = 2
+"""Its descriptor, which is what a job inherits."""
+
 PAUSE_S = 0.05
 """Between looks at them."""
 
@@ -69,10 +72,11 @@ def launch(
     overwrite: bool = False,
     environment: Mapping[str, str] | None = None,
     on_start: Callable[[], None] | None = None,
+    stdout_to_stderr: bool = False,
 ) -> Outcome:
     """Run a job and record those of its processes that train.
 
-    The job keeps stdin, stdout and stderr. Signals that would end this process are passed
+    The job keeps stdin, stdout and stderr, unless told otherwise. Signals that would end this process are passed
     on to it, but not those that a terminal sends to the job as well.
 
     Parameters
@@ -87,6 +91,8 @@ def launch(
         Of the job; that of this process if absent.
     on_start : callable, optional
         Called right before the job starts.
+    stdout_to_stderr : bool
+        Let the job write to stderr what it writes to stdout, which stays for a result.
 
     Returns
     -------
@@ -110,7 +116,8 @@ def launch(
     write_whole(path, plan.to_json() + "\n")
     if on_start is not None:
         on_start()
-    exit_code = run(command, job_environment(path, variables))
+    environment = job_environment(path, variables)
+    exit_code = run(command, environment, stdout_to_stderr=stdout_to_stderr)
     await_ranks(plan.folder)
     return read_outcome(plan, exit_code)
 
@@ -199,8 +206,20 @@ def job_environment(plan: Path, outer: Mapping[str, str]) -> dict[str, str]:
     return QUIET_KINETO | dict(outer) | added
 
 
-def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+def run(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    stdout_to_stderr: bool = False,
+) -> int:
     """Run a command to its end and return its exit code, 128 + N after signal N.
+
+    Parameters
+    ----------
+    command : sequence of str
+    environment : mapping
+    stdout_to_stderr : bool
+        As for `launch`.
 
     Raises
     ------
@@ -211,7 +230,10 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
         try:
             # a list, and no shell: what runs is what the user wrote
             job = subprocess.Popen(  # noqa: S603
-                command, env=environment, process_group=relay.group
+                command,
+                stdout=STDERR if stdout_to_stderr else None,
+                env=environment,
+                process_group=relay.group,
             )
         except OSError as error:
             # it was found: an interpreter that its first line names may be missing

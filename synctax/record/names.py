@@ -1,10 +1,10 @@
 """Names of the files that a recording writes, and of what is in them.
 
-    FOLDER/iteration_N/rankR_trace.json.gz     the trace of a rank, as torchtitan names it
-    FOLDER/iteration_N/rankR_delays.json       what was delayed on it, if anything was
-    FOLDER/record/plan.json                    what the job was to record
-    FOLDER/record/rankR.json                   how far a rank is, or what became of it
-    FOLDER/record/process-HOST-PID.json        why a process is no rank
+- `iteration_N/rankR_trace.json.gz`: the trace of a rank, named as torchtitan does;
+- `iteration_N/rankR_delays.json`: what was delayed on it, if anything was;
+- `record/plan.json`: what the job was to record;
+- `record/rankR.json`: how far a rank is, or what became of it;
+- `record/process-HOST-PID.json`: why a process is no rank.
 """
 
 from pathlib import Path

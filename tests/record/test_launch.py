@@ -342,9 +342,17 @@ def test_the_job_reads_our_stdin_and_writes_our_stdout():
     assert done.stdout == "words"
 
 
+def test_the_jobs_stdout_goes_to_stderr_if_asked(tmp_path, capfd):
+    job = [SH, "-c", "echo result; echo trouble >&2"]
+    launch(Plan(tmp_path / "a"), job, stdout_to_stderr=True)
+    assert capfd.readouterr() == ("", "result\ntrouble\n")
+    launch(Plan(tmp_path / "b"), job)
+    assert capfd.readouterr() == ("result\n", "trouble\n")
+
+
 def test_what_is_to_be_said_first_is_said_once_the_job_can_start(tmp_path, monkeypatch):
     order = []
-    monkeypatch.setattr(module, "run", lambda *_: order.append("run") or 0)
+    monkeypatch.setattr(module, "run", lambda *_, **__: order.append("run") or 0)
     launch(Plan(tmp_path / "t"), [SH], on_start=lambda: order.append("said"))
     assert order == ["said", "run"]
     touch(tmp_path / "t" / "x.json")
