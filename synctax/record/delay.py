@@ -90,12 +90,13 @@ class Delay(TorchDispatchMode):
     three events instead of one. So ranks that are not delayed must enter it, too. A job of
     small operators on a GPU may thereby become bound by its launches.
 
-    Nothing is delayed while tensors are fake or traced, nor in forked processes. While the
-    mode is on, torch runs compiled functions (`torch.compile`) uncompiled (2.8, 2.13), and
-    all their operators can be delayed; or compiled (2.4), and only operators that the graph
-    calls, such as `aten::mm`, can, but not what was fused into kernels. A CUDA graph that
-    is replayed has no operators. An operator on a `DTensor` is delayed once, not again for
-    its shards.
+    Nothing is delayed while tensors are fake or traced, nor in forked processes. Functions
+    of `torch.compile` run compiled, and of their operators those can be delayed that the
+    graph calls, such as `aten::mm`, but not what was fused into kernels.
+    (Versions of torch that compile nothing while a mode is on, such as 2.8, run them
+    uncompiled; they also refuse `flex_attention` outside a compiled function.) A CUDA graph
+    that is replayed has no operators. An operator on a `DTensor` is delayed once, not again
+    for its shards.
 
     `side="gpu"` launches a kernel that spins on the current stream of the operator's device
     before the operator does. Its length is set in clock cycles, whose rate is measured on
@@ -153,6 +154,11 @@ class Delay(TorchDispatchMode):
             super().__exit__(kind, error, where)
         if self._folder is not None:
             self.write(self._folder / f"rank{self.rank}_delays.json")
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Let torch compile functions although the mode is on; torch asks."""
+        return True
 
     def __torch_dispatch__(
         self,

@@ -5,7 +5,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("torch", reason="needs the extra torch")
@@ -41,6 +41,7 @@ def run(*rules, steps=3, times=4, rank=0, first_step=0):
 # ------------------------------------------------------------------ which
 
 
+@settings(max_examples=40)
 @given(
     st.integers(0, 3),
     st.lists(st.integers(0, 5), max_size=3).map(tuple),
@@ -275,6 +276,13 @@ def test_operators_of_higher_order_run_under_it():
     with Delay(DelayRule("cond", us=0), rank=0) as mode:
         assert mode.__torch_dispatch__(Whole(), (), (1,), {"a": 2}) == ((1,), {"a": 2})
     assert told(mode) == [(0, "cond", 0, 0)]
+
+
+def test_a_compiled_function_runs_and_is_delayed_where_its_graph_calls_operators():
+    compiled = torch.compile(lambda x: (x @ x).relu(), backend="eager", fullgraph=True)
+    with Delay(DelayRule("aten::mm", us=0), rank=0) as mode:
+        assert torch.equal(compiled(A), (A @ A).relu())
+    assert [made.nth for made in mode.made] == [0, 1]
 
 
 # ------------------------------------------------------------------ what is told

@@ -8,6 +8,7 @@ from synctax.record.truth import read_truth
 from tests.record.conftest import read_trace, run_ranks, steps_of
 
 pytestmark = pytest.mark.torch
+pytest.importorskip("torch", reason="needs the extra torch")
 
 NS_PER_US = 1000
 TOLERANCE_NS = 500_000
@@ -62,6 +63,12 @@ def test_what_was_recorded_can_be_loaded_and_measured(recorded):
     assert list(table["op"]) == ["all_reduce"]
     assert list(table["collectives"]) == [1]  # of two, the first is the window's head
     assert list(table["payload_bytes_median"]) == [32 * 32 * 4]
+
+
+def test_states_and_truths_beside_the_traces_are_no_traces(recorded):
+    assert len(list((recorded.folder / "delayed").rglob("*.json"))) == 6
+    job = synctax.load([recorded.folder / "delayed"])
+    assert sorted(rank.rank for rank in job.ranks) == [0, 1]
 
 
 def test_two_windows_of_a_job_have_steps_of_their_own(recorded):
@@ -158,7 +165,8 @@ def test_neither_we_nor_kineto_write_to_stderr_unasked(recorded):
 
 def test_a_thread_that_is_not_the_loops_ends_the_window(recorded):
     for state in recorded.states("other_thread"):
-        assert (state.state, state.reason, state.end_step) == ("cut", "SIGTERM came", 3)
+        assert (state.state, state.reason) == ("cut", "SIGTERM came")
+        assert state.end_step in (3, 4)  # 4: torch ends a profiler on its own thread only
 
 
 def test_a_window_that_is_open_when_the_script_ends_is_written(tmp_path):
