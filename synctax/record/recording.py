@@ -71,6 +71,7 @@ class Recording:
         self._delay = Delay(*plan.delays) if plan.delays else None
         self._delaying = False
         self._meeting: Meeting | None = None
+        self._met_at = -1
         self._watch = Watch(self._give_way)
         self._thread = 0
         self._begun = self._ended = self._inside = False
@@ -228,11 +229,11 @@ class Recording:
         self._next = NEVER if self._whole_run else self._seen + 1
 
     def _meet(self, *, ready: bool) -> Meeting:
-        last = self._meeting
+        last, step, self._met_at = self._meeting, self._seen, self._seen
         if last is not None and not last.complete:
             # whom others did not wait for does not wait for them again
             return replace(last, busy=int(not ready))
-        step, timeout_s = self.state.first_step, self.plan.meet_timeout_s
+        timeout_s = self.plan.meet_timeout_s
         self._meeting = gather(self._who, step, ready=ready, timeout_s=timeout_s)
         return self._meeting
 
@@ -342,7 +343,7 @@ class Recording:
     def _give_up(self, reason: str) -> None:
         """Record nothing, and let neither the job nor other ranks wait for it."""
         self._next = NEVER
-        met, before = self._meeting is not None, self._seen < self.state.first_step
+        first_step = self.state.first_step
         self.state = replace(
             self.state, state="nothing", reason=reason, steps_seen=self._seen
         )
@@ -352,13 +353,13 @@ class Recording:
                 act()
             except TROUBLE:
                 continue  # the first trouble is the one to tell
-        if not met and not self._ended:
-            self._then, self._next = self._stay_away, self.state.first_step
-            if not before:
+        if self._met_at != first_step and not self._ended:
+            self._then, self._next = self._stay_away, first_step
+            if self._seen >= first_step:
                 self._stay_away()
 
     def _stay_away(self) -> None:
-        self._next = NEVER
+        self._next, self._met_at = NEVER, self.state.first_step
         stay_away(who(), self.state.first_step)
 
     def _drop(self) -> None:

@@ -689,6 +689,31 @@ def test_an_error_of_the_profiler_is_a_line_and_no_more(
     assert traces(tmp_path) == left_over(tmp_path) == []
 
 
+@pytest.mark.parametrize(("fails_at", "away"), [(1, [2]), (2, [4]), (3, [])])
+def test_a_rank_that_gave_up_stays_away_from_the_meeting_it_would_be_at(
+    make, monkeypatch, fails_at, away
+):
+    """The window is tried at step 2, where another rank is busy, and again at 4."""
+    stayed, prepared = [], []
+
+    def prepare(self):
+        prepared.append(1)
+        if len(prepared) == fails_at:
+            raise RuntimeError("CUPTI_ERROR")
+        real(self)
+
+    real = kineto.KinetoWindow.prepare
+    monkeypatch.setattr(kineto.KinetoWindow, "prepare", prepare)
+    monkeypatch.setattr(recording, "stay_away", lambda who, step: stayed.append(step))
+    monkeypatch.setattr(
+        recording, "gather", lambda who, step, **_: Meeting(2, 2, step == 2)
+    )
+    with make() as window:
+        train(window, 9)
+    assert stayed == away
+    assert window.state.state == ("written" if fails_at == 3 else "nothing")
+
+
 def test_a_folder_that_cannot_be_made_is_told_once(make, tmp_path):
     wall = tmp_path / "wall"
     wall.write_text("a file")
