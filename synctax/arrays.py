@@ -1,5 +1,7 @@
 """The array types that stages pass on, and the one conversion between their units."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -27,3 +29,16 @@ def take(values: I64, index: I64) -> I64:
     array([ 7, -1])
     """
     return np.concatenate([values, [ABSENT]])[index]
+
+
+def runs(values: npt.NDArray[np.signedinteger[Any]]) -> I64:
+    """Find where runs of equal values begin, and, last, where all end.
+
+    Examples
+    --------
+    >>> runs(np.array([5, 5, 7])), runs(np.array([], np.int64))
+    (array([0, 2, 3]), array([0]))
+    """
+    change = np.flatnonzero(values[1:] != values[:-1]) + 1
+    begin = np.zeros(min(values.size, 1), np.int64)
+    return np.concatenate([begin, change, [values.size]])

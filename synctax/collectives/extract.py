@@ -11,6 +11,7 @@ from synctax.collectives import membership, sources
 from synctax.collectives.amounts import amounts, peers, uneven
 from synctax.collectives.busy import intersection, union
 from synctax.collectives.catalog import Catalog, catalog
+from synctax.collectives.issued import issued
 from synctax.collectives.link import anchor
 from synctax.collectives.model import Op, RankCollectives
 from synctax.collectives.sources import Described, Operations, Sources, operations, settle
@@ -69,7 +70,7 @@ def extract(trace: RankTrace) -> RankCollectives:
         window="",
         start_ns=start,
         duration_ns=duration,
-        launch_ns=np.where(linked.anchors.known, linked.anchors.time_ns, start),
+        launch_ns=_launched(trace, found, linked),
         op=does.op.astype(np.int8),
         group=member.group,
         kernel=kernel,
@@ -122,6 +123,24 @@ def _busy(trace: RankTrace, found: Catalog, linked: Sources) -> tuple[I64, I64]:
         start = events.start_ns[rows]
         spans.append(union(start, start + events.duration_ns[rows]))
     return intersection(*spans[0], *spans[1])
+
+
+def _launched(trace: RankTrace, found: Catalog, linked: Sources) -> I64:
+    """When the host launched each kernel; when a thread issued what another one ran."""
+    start = trace.events.start_ns
+    anchors = linked.anchors
+    launched = np.where(anchors.known, anchors.time_ns, start[linked.event])
+    if not found.kernels.size:
+        pairs = issued(trace, found, np.sort(found.spans))
+        at = np.searchsorted(pairs.span, linked.event)
+        near = np.minimum(at, max(pairs.span.size - 1, 0))
+        hit = (
+            np.flatnonzero(pairs.span[near] == linked.event)
+            if pairs.span.size
+            else near[:0]
+        )
+        launched[hit] = start[pairs.operator[near[hit]]]
+    return launched
 
 
 def _step(trace: RankTrace, linked: Sources, steps: Steps, start_ns: I64) -> I64:

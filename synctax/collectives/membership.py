@@ -15,6 +15,9 @@ from synctax.trace import names
 from synctax.trace.model import GroupConfig, RankTrace, TraceMeta
 from synctax.trace.names import by_name
 
+THREADS_A_GROUP = 2
+"""Threads that gloo runs for each process group, by PyTorch's default."""
+
 
 @dataclass(frozen=True, slots=True)
 class Membership:
@@ -183,7 +186,9 @@ def of_spans(
     before = group < 0
     _by_record(trace, group, known, op)
     own = [c for c in groups.own_groups(trace.meta) if _has_spans(c)]
-    if len(own) == 1 and (group < 0).any():
+    threads = trace.meta.runner_threads
+    told = not threads or len(threads) == THREADS_A_GROUP * len(own)
+    if len(own) == 1 and told and (group < 0).any():
         (config,) = own
         group[group < 0] = _number(known, groups.from_config(config))
         before[:] = False
@@ -256,8 +261,8 @@ def _by_thread(
     lost = (group < 0) & ~np.isin(lane, issuing)
     ran = np.sort(trace.lanes.thread[np.unique(lane[lost])]).tolist()
     threads = trace.meta.runner_threads or ran
-    if len(threads) != 2 * len(own) or not {*ran} <= {*threads}:
+    if len(threads) != THREADS_A_GROUP * len(own) or not {*ran} <= {*threads}:
         return
-    group_of = {thread: own[i // 2] for i, thread in enumerate(threads)}
+    group_of = {thread: own[i // THREADS_A_GROUP] for i, thread in enumerate(threads)}
     number = {thread: _number(known, group_of[thread]) for thread in ran}
     group[lost] = [number[one] for one in trace.lanes.thread[lane[lost]].tolist()]

@@ -99,7 +99,8 @@ class RankCollectives:
     start_ns, duration_ns : (n,) int64
         Exact, on this rank's own clock.
     launch_ns : (n,) int64
-        When the host launched it, on the same clock; `start_ns` where that is unknown.
+        When the host launched it, or issued it to a thread of the backend, on the same
+        clock; `start_ns` where that is unknown.
     op : (n,) int8
         `Op`.
     group : (n,) int32

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from synctax.arrays import ABSENT, I8, I64
 from synctax.collectives.catalog import catalog
+from synctax.collectives.issued import Issued, issued
 from synctax.errors import SynctaxError
 from synctax.graph.blocking import Passed, blocked
 from synctax.graph.host import Pieces, pieces
@@ -16,7 +17,6 @@ from synctax.graph.lines import Gpu, Lines
 from synctax.graph.lookup import search
 from synctax.graph.model import ROOT, EdgeKind, Graph, NodeKind, Nodes, Provenance
 from synctax.graph.records import StreamWaits
-from synctax.graph.spans import Issued, issued
 from synctax.graph.streams import CrossEdges, cross_edges
 from synctax.graph.waits import Waits, cut_waits, shifted
 from synctax.notes import Note

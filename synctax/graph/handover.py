@@ -9,9 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I32, I64, Bool
+from synctax.arrays import ABSENT, I32, I64, Bool, runs
 from synctax.graph.host import Pieces
-from synctax.graph.lookup import runs
 from synctax.graph.model import NodeKind
 
 LEAST_SHARE = 0.5

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I32, I64, Bool
+from synctax.arrays import ABSENT, I32, I64, Bool, runs
 from synctax.graph.launches import NEVER_NS, Launches
-from synctax.graph.lookup import runs, search
+from synctax.graph.lookup import search
 from synctax.trace.model import RankTrace
 
 

@@ -1,26 +1,12 @@
 """Looking things up in sorted columns: by id, and by time within a thread or stream."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from synctax.arrays import I64
 
 Side = Literal["left", "right"]
-
-
-def runs(values: npt.NDArray[np.signedinteger[Any]]) -> I64:
-    """Find where runs of equal values begin, and, last, where all end.
-
-    Examples
-    --------
-    >>> runs(np.array([5, 5, 7])), runs(np.array([], np.int64))
-    (array([0, 2, 3]), array([0]))
-    """
-    change = np.flatnonzero(values[1:] != values[:-1]) + 1
-    begin = np.zeros(min(values.size, 1), np.int64)
-    return np.concatenate([begin, change, [values.size]])
 
 
 def search(values: I64, bounds: I64, group: I64, wanted: I64, *, side: Side) -> I64:

@@ -5,11 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64, NS_PER_US, Bool
+from synctax.arrays import ABSENT, I64, NS_PER_US, Bool, runs
 from synctax.collectives.link import by_id
 from synctax.graph.launches import Launches
 from synctax.graph.lines import Gpu, Lines
-from synctax.graph.lookup import runs
 from synctax.trace.model import EventKind, RankTrace
 from synctax.trace.names import by_name
 

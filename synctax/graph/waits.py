@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I8, I64, Bool
+from synctax.arrays import ABSENT, I8, I64, Bool, runs
+from synctax.collectives.issued import Issued
 from synctax.graph.blocking import Blocked
 from synctax.graph.handover import releasers
 from synctax.graph.host import Pieces, take_pieces
-from synctax.graph.lookup import runs, search
+from synctax.graph.lookup import search
 from synctax.graph.model import NodeKind, Provenance
-from synctax.graph.spans import Issued
 from synctax.notes import Note
 from synctax.trace.model import RankTrace
 

@@ -90,7 +90,7 @@ def _meta(document: dict[str, Any], tally: Tally) -> TraceMeta:
 def _threads(recorder: dict[str, Any], tally: Tally) -> tuple[int, ...]:
     """Return the threads that `synctax.record` lists."""
     listed = [_count(thread, tally) for thread in _list(recorder.get("gloo_threads"))]
-    return tuple(sorted({thread for thread in listed if thread is not None}))
+    return tuple(dict.fromkeys(thread for thread in listed if thread is not None))
 
 
 def _base_time(value: Any, tally: Tally) -> int:

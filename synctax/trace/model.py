@@ -76,7 +76,7 @@ class TraceMeta:
     """The profiler's own mark of its end (`Record Window End`), same clock as events."""
     runner_threads: tuple[int, ...] = ()
     """Threads of a CPU backend that run collectives (gloo: two a group, in the order in
-    which groups were made), where the recorder listed them; ascending."""
+    which groups were made), where the recorder listed them."""
 
 
 @dataclass(frozen=True, slots=True)

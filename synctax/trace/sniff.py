@@ -120,7 +120,7 @@ _TRACE_KEY = re.compile(
 )
 _EVENT = re.compile(rb'\A[\s\xef\xbb\xbf]*\[\s*(?:\]|[,\s]*\{[^{}]*"ph"\s*:)')
 _TRUTH = re.compile(rb'\A\{\s*"schema"\s*:\s*"synctax\.synth-truth/')
-_NOTES = re.compile(rb'\A\{\s*"schema"\s*:\s*"synctax\.(?:record|delays|plan)/')
+_NOTES = re.compile(rb'\A\{\s*"schema"\s*:\s*"synctax\.(?:record[a-z-]*|delays|plan)/')
 _EXECUTION = re.compile(rb'"schema"\s*:\s*"[^"]*"')
 _NODES = re.compile(rb'"(?:nodes|start_ts|finish_ts)"\s*:')
 _SNAPSHOT = re.compile(rb'"(?:segments|device_traces|allocator_settings)"\s*:')

@@ -102,6 +102,19 @@ def test_listed_threads_that_do_not_fit_tell_nothing(listed):
     assert roles(found) == ["unlabelled", "unlabelled"]
 
 
+def test_more_listed_threads_than_the_one_group_that_is_told_of_has_tell_nothing():
+    """Groups that were made later are missing from the trace's list."""
+    meta = TraceMeta(rank=0, groups=(DEFAULT,), runner_threads=(5975, 5976, 5981, 5982))
+    assert set(roles(extract(rank_trace(two_reductions(), meta)))) == {"unlabelled"}
+
+
+def test_a_collective_was_launched_when_its_operator_issued_it():
+    found = extract(rank_trace(two_reductions(), TraceMeta(rank=0, groups=(DEFAULT,))))
+    assert_array_equal(found.launch_ns, [500_840, 523_353])
+    (alone,) = extract(rank_trace([op("gloo:broadcast", 7, 1, tid=5)])).launch_ns
+    assert alone == 7_000
+
+
 def test_a_group_of_another_backend_has_no_threads():
     nccl = GroupConfig("3", "mesh_ep", "cuda:nccl", 2, (0, 1))
     found = extract(rank_trace(two_reductions(), TraceMeta(rank=0, groups=(TP, nccl))))

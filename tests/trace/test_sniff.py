@@ -42,6 +42,8 @@ def sniffed(tmp_path, data, name="file"):
         (b'{"schema": "synctax.synth-truth/1",\n"parameters"', Format.SYNTH_TRUTH),
         (b'{"schema": "synctax.delays/1", "rank": 0', Format.RECORD_NOTES),
         (b'{\n "schema": "synctax.record/1"', Format.RECORD_NOTES),
+        (b'{"schema": "synctax.record-process/1"', Format.RECORD_NOTES),
+        (b'{"schema": "synctax.plan/1"', Format.RECORD_NOTES),
         (b'{"loss": "synctax.synth-truth/1"}', Format.OTHER_JSON),
         (b'{"loss": 0.1}', Format.OTHER_JSON),
         (b"[1, 2, 3]", Format.OTHER_JSON),

@@ -9,9 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64
+from synctax.arrays import ABSENT, I64, runs
 from synctax.collectives.catalog import Catalog
-from synctax.graph.lookup import runs
 from synctax.trace.model import RankTrace
 from synctax.trace.names import by_name, operation, runs_as
 
