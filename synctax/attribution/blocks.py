@@ -94,9 +94,9 @@ def block_times(
     A collective enters if on every rank its critical path, from the end of the group's
     collective before, is known, runs on the GPU only (if there is one), has a GEMM and runs
     through no other collective, and all ranks launched the same since then. Everything
-    else is counted in `coverage`. Blocks are told apart by the names and launch geometry of their
-    kernels in order, the operation that ends them, the GPU model and the pass; sibling
-    groups share them.
+    else is counted in `coverage`. Blocks are told apart by the names and launch geometry
+    of their kernels in order, the operation that ends them, the GPU model and the pass;
+    sibling groups share them.
 
     Parameters
     ----------

@@ -132,14 +132,10 @@ def _launched(trace: RankTrace, found: Catalog, linked: Sources) -> I64:
     launched = np.where(anchors.known, anchors.time_ns, start[linked.event])
     if not found.kernels.size:
         pairs = issued(trace, found, np.sort(found.spans))
-        at = np.searchsorted(pairs.span, linked.event)
-        near = np.minimum(at, max(pairs.span.size - 1, 0))
-        hit = (
-            np.flatnonzero(pairs.span[near] == linked.event)
-            if pairs.span.size
-            else near[:0]
-        )
-        launched[hit] = start[pairs.operator[near[hit]]]
+        operator = np.full(len(trace.events), ABSENT, np.int64)
+        operator[pairs.span] = pairs.operator
+        by = operator[linked.event]
+        launched = np.where(by >= 0, start[by], launched)
     return launched
 
 
