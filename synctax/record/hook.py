@@ -7,7 +7,6 @@ loaders of data and compilers import torch too, and never do.
 import atexit
 import json
 import os
-import re
 import socket
 import sys
 import threading
@@ -17,15 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synctax.record.defined import Target
+from synctax.record.names import PROCESS_SCHEMA, process_path
 from synctax.record.plan import Plan
 from synctax.record.signals import Signals
-from synctax.record.state import FOLDER, write_state, write_whole
+from synctax.record.state import write_state, write_whole
 from synctax.record.stepping import by_function, by_optimizer, by_run
+from synctax.record.trouble import first_line
 
 if TYPE_CHECKING:
     from synctax.record.recording import Recording
-
-SCHEMA = "synctax.record-process/1"
 
 OPEN = ("waiting", "recording")
 """States of a recording that has not ended."""
@@ -33,12 +32,6 @@ OPEN = ("waiting", "recording")
 LONGEST_WAIT_S = 20.0
 """For what another thread is doing: a trace that is being written. torchrun kills 30 s
 after the signal that it sends first."""
-
-MAX_REASON = 120
-"""Characters of an exception's first line that are kept."""
-
-_PLACE = re.compile(r"^\[[^]]*\.\w+:\d+\] ")
-"""Where in the sources of torch an error was raised."""
 
 Make = Callable[..., "Recording"]
 
@@ -56,11 +49,11 @@ def arm(path: str) -> None:
     OSError, ValueError
         If there is none.
     """
-    watch = Watch(Plan.from_json(Path(path).read_text(encoding="utf-8")))
-    watch.listen()
+    hook = Hook(Plan.from_json(Path(path).read_text(encoding="utf-8")))
+    hook.listen()
 
 
-def record(plan: Plan, **keys: Any) -> "Recording":
+def make_recording(plan: Plan, **keys: Any) -> "Recording":
     """Make the recording of a rank; torch is needed from here on."""
     from synctax.record.recording import Recording
 
@@ -76,7 +69,7 @@ def say(text: str) -> None:
     sys.stderr.write(f"synctax: {text}\n")
 
 
-class Watch:
+class Hook:
     """One process of a job: its steps, what interrupts them, and its end.
 
     No method raises an error of its own: the job goes on without being recorded.
@@ -88,7 +81,7 @@ class Watch:
         As `Recording`.
     """
 
-    def __init__(self, plan: Plan, *, make: Make = record) -> None:
+    def __init__(self, plan: Plan, *, make: Make = make_recording) -> None:
         self.plan = plan
         self.recording: Recording | None = None
         self.missing = "no optimizer stepped"
@@ -205,7 +198,7 @@ class Watch:
 
     def _fail(self, error: Exception) -> None:
         self._closed = True
-        what = f"the recorder failed: {type(error).__name__}: {error}"
+        what = f"the recorder failed: {first_line(error)}"
         say(what)
         self._write_off(what)
 
@@ -244,14 +237,14 @@ class Watch:
             return
         host = socket.gethostname()
         word = {
-            "schema": SCHEMA,
+            "schema": PROCESS_SCHEMA,
             "host": host,
             "pid": os.getpid(),
             "rank": os.environ.get("RANK", ""),
             "command": sys.orig_argv,
             "reason": self.missing if error is None else f"{self.missing}; {error}",
         }
-        path = self.plan.folder / FOLDER / f"process-{host}-{os.getpid()}.json"
+        path = process_path(self.plan.folder, host, os.getpid())
         write_whole(path, json.dumps(word) + "\n")
 
 
@@ -261,12 +254,7 @@ def last_error() -> str | None:
     error = sys.exc_info()[1] or getattr(sys, "last_value", None)
     if isinstance(error, SystemExit):
         error = error.__context__  # torch.multiprocessing exits where it caught one
-    if error is None:
-        return None
-    first = _PLACE.sub("", next(iter(str(error).splitlines()), ""))
-    if len(first) > MAX_REASON:
-        first = f"{first[:MAX_REASON].rstrip()}..."
-    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+    return None if error is None else first_line(error)
 
 
 def _at_end_of_child(call: Callable[[], None]) -> None:

@@ -76,8 +76,8 @@ def launch(
 ) -> Outcome:
     """Run a job and record those of its processes that train.
 
-    The job keeps stdin, stdout and stderr, unless told otherwise. Signals that would end this process are passed
-    on to it, but not those that a terminal sends to the job as well.
+    The job keeps stdin, stdout and stderr, unless told otherwise. Signals that would end
+    this process are passed on to it, but not those that a terminal sends to the job, too.
 
     Parameters
     ----------

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from synctax.record.names import PLAN_SCHEMA
+
 Side = Literal["host", "gpu"]
 How = Literal["sleep", "spin"]
 Law = Literal["fixed", "uniform", "exponential"]
@@ -145,7 +147,8 @@ class Plan:
 
     def to_json(self) -> str:
         """Write it as JSON."""
-        return json.dumps(asdict(self) | {"folder": str(self.folder)})
+        keys = {"schema": PLAN_SCHEMA} | asdict(self)
+        return json.dumps(keys | {"folder": str(self.folder)})
 
     @classmethod
     def from_json(cls, text: str) -> "Plan":
@@ -156,7 +159,11 @@ class Plan:
         ValueError
             If it is something else.
         """
-        keys = _known(json.loads(text), cls)
+        keys = json.loads(text)
+        found = keys.pop("schema", None) if isinstance(keys, dict) else None
+        if found != PLAN_SCHEMA:
+            raise ValueError(f"no plan of the kind {PLAN_SCHEMA}, but {found!r}")
+        keys = _known(keys, cls)
         rules = [
             DelayRule(**_known(rule, DelayRule) | {"nth": _tuple(rule.get("nth"))})
             for rule in keys["delays"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from synctax.record.bootstrap.sitecustomize import HERE
+from synctax.record.names import plan_path
 from synctax.record.plan import Plan
 from synctax.record.state import write_whole
 
@@ -189,7 +190,7 @@ def start(folder: Path, text: str, *arguments, env=(), **plan) -> subprocess.Pop
     site = write(folder / "site")
     (folder / "train.py").write_text(text)
     plan = Plan(folder / "traces", **{"skip": 1, "steps": 2} | plan)
-    path = folder / "traces" / "record" / "plan.json"
+    path = plan_path(plan.folder)
     write_whole(path, plan.to_json())
     variables = os.environ | {
         "PYTHONPATH": os.pathsep.join([HERE, str(site)]),

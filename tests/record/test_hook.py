@@ -14,9 +14,10 @@ import pytest
 
 from synctax.record import hook
 from synctax.record.bootstrap import sitecustomize
-from synctax.record.hook import MAX_REASON, Watch, arm, last_error
+from synctax.record.hook import Hook, arm, last_error
 from synctax.record.plan import Plan
 from synctax.record.state import RankState, read_states, write_state
+from synctax.record.trouble import LONGEST_LINE
 
 
 class Recording:
@@ -80,7 +81,7 @@ def watch(tmp_path, process, heard):
     made = []
 
     def watch(**plan):
-        made.append(Watch(Plan(tmp_path, **plan), make=Recording))
+        made.append(Hook(Plan(tmp_path, **plan), make=Recording))
         made[-1].listen()
         return made[-1]
 
@@ -119,7 +120,7 @@ def test_a_process_is_armed_by_a_file(tmp_path, process, heard):
 def test_the_file_of_the_plan_is_in_the_environment(tmp_path, process, heard, monkeypatch):
     (tmp_path / "plan.json").write_text(Plan(tmp_path, steps=2).to_json())
     monkeypatch.setenv("SYNCTAX_RECORD_PLAN", str(tmp_path / "plan.json"))
-    sitecustomize.record(types.ModuleType("torch"))
+    sitecustomize.load_recorder(types.ModuleType("torch"))
     assert heard[0][1].plan.steps == 2
 
 
@@ -127,7 +128,7 @@ def test_the_recording_of_torch_is_made_for_the_first_step(watch, monkeypatch):
     module = types.ModuleType("synctax.record.recording")
     module.Recording = Recording
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    one = Watch(watch().plan)
+    one = Hook(watch().plan)
     one.step()
     assert one.recording.told == ["begin", "step"]
     assert one.recording.say("a line for people") is None
@@ -211,10 +212,12 @@ def test_an_exit_has_the_words_of_the_exception_before_it():
     [
         ("", "RuntimeError"),
         ("a\nb", "RuntimeError: a"),
+        ("\nIt failed. See:\nb", "RuntimeError: It failed. See:"),
+        ("It failed.", "RuntimeError: It failed"),
         ("[/src/pair.cc:553] Connection closed", "RuntimeError: Connection closed"),
         ("[1, 2] is no shape", "RuntimeError: [1, 2] is no shape"),
-        ("x" * MAX_REASON, f"RuntimeError: {'x' * MAX_REASON}"),
-        ("x" * (MAX_REASON + 1), f"RuntimeError: {'x' * MAX_REASON}..."),
+        ("x" * LONGEST_LINE, f"RuntimeError: {'x' * LONGEST_LINE}"),
+        ("x" * (LONGEST_LINE + 1), f"RuntimeError: {'x' * LONGEST_LINE}..."),
     ],
 )
 def test_a_message_is_its_first_line_without_places_in_torch(message, words):

@@ -1,7 +1,6 @@
 """What a Python of a recorded job does before it imports torch, and when it does."""
 
 import importlib
-import json
 import os
 import runpy
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 
 from synctax.record.bootstrap import sitecustomize
 from synctax.record.bootstrap.sitecustomize import AfterImport
+from synctax.record.plan import Plan
 from tests.record import fake_torch
 
 BOOTSTRAP = sitecustomize.HERE
@@ -137,7 +137,7 @@ def test_a_plan_that_cannot_be_read_is_one_line_and_no_harm(python):
 
 def test_a_python_that_is_too_old_says_which_one_is_needed(python, monkeypatch, capsys):
     monkeypatch.setattr(sitecustomize.sys, "version_info", (3, 9, 2))
-    sitecustomize.record(types.ModuleType("torch"))
+    sitecustomize.load_recorder(types.ModuleType("torch"))
     said = capsys.readouterr().err
     assert "it needs Python 3.11 or newer" in said
     assert "Python 3.9" in said
@@ -154,8 +154,7 @@ def test_a_torch_that_cannot_be_imported_fails_as_it_would(python):
 def test_a_python_without_synctax_uses_the_one_of_the_command(python, tmp_path):
     # -S leaves out site-packages, where synctax is; what it does not do is done by hand
     fake_torch.write(python.site)
-    plan = {"folder": str(tmp_path), "delays": []}
-    python.plan.write_text(json.dumps(plan))
+    python.plan.write_text(Plan(tmp_path).to_json())
     code = (
         "try:\n    import synctax\n    print('known')\nexcept ImportError:\n    pass\n"
         "import sys, sitecustomize, torch, synctax\n"

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from synctax.record import signals
-from synctax.record.hook import Watch
+from synctax.record.hook import Hook
 from synctax.record.plan import Plan
 from synctax.record.signals import Signals
 from synctax.record.state import RankState, read_states
@@ -248,7 +248,7 @@ class Recording:
 
 @pytest.fixture
 def watch(tmp_path, script_handler):
-    watch = Watch(Plan(tmp_path), make=Recording)
+    watch = Hook(Plan(tmp_path), make=Recording)
     yield watch
     watch.finish()
 

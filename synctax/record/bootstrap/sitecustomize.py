@@ -95,7 +95,7 @@ def run_hidden() -> None:
         sys.modules.setdefault(__name__, own)
 
 
-def record(_torch: "ModuleType") -> None:
+def load_recorder(_torch: "ModuleType") -> None:
     """Load the recorder; should that fail, say so in one line and let the job go on."""
     try:
         if sys.version_info < OLDEST:
@@ -136,5 +136,5 @@ def _load_synctax() -> None:
 
 if __name__ == "sitecustomize":
     if PLAN in os.environ:
-        AfterImport("torch", record).install()
+        AfterImport("torch", load_recorder).install()
     run_hidden()
