@@ -191,7 +191,7 @@ def _paths(found: "Attribution", number: int) -> dict[str, Any]:
         "path_variation_us": path_ns / NS_PER_US,
         "residual_us": (tax_ns - path_ns) / NS_PER_US,
         "ancestor_index": int(found.tax.matches.index[ancestor]) if ancestor >= 0 else -1,
-        "path_side": "cpu" if results.host_ns[number] > 0 else "gpu",
+        "path_side": path_side(found, number),
         "carried_us": int(results.carried_ns[number]) / NS_PER_US,
         "propagated_us": int(results.propagated_ns[number]) / NS_PER_US,
         "launch_us": int(results.launch_ns[number]) / NS_PER_US,
@@ -200,6 +200,11 @@ def _paths(found: "Attribution", number: int) -> dict[str, Any]:
         "host_us": int(results.host_ns[number]) / NS_PER_US,
         "equal_work": bool(results.equal_work[number]),
     }
+
+
+def path_side(found: "Attribution", number: int) -> str:
+    """Tell by the number of a result whether its path goes through the `cpu`."""
+    return "cpu" if found.results.host_ns[number] > 0 else "gpu"
 
 
 def _culprit(found: "Attribution", number: int) -> dict[str, Any]:
