@@ -9,7 +9,7 @@ from synctax.attribution.attribute import Attribution
 from synctax.attribution.labels import culprit_items, culprit_text
 from synctax.attribution.model import Items
 from synctax.attribution.results import Known
-from synctax.attribution.summary import origin_ranks, status_of
+from synctax.attribution.summary import origin_ranks, path_side, status_of
 from synctax.collectives.model import Op
 from synctax.collectives.summary import ranks_text
 from synctax.experiment.hits import Dose, Hits, doses
@@ -102,7 +102,8 @@ class _Place:
             "cluster": self.clusters.setdefault(key, len(self.clusters)),
             "rank": matches.ranks[dose.rank].rank,
             "operator": ", ".join(names),
-            "delays": dose.rows.size,
+            "delays": dose.count,
+            "positive": dose.positive,
             "asked_us": dose.asked_ns / NS_PER_US,
             "delay_us": dose.slept_ns / NS_PER_US,
             **self._shows(dose),
@@ -149,6 +150,7 @@ class _Place:
             "passed_on": there and not here,
             "operator_share": own_ns / length_ns if length_ns else None,
             "host_share": int(results.host_ns[number]) / length_ns if length_ns else None,
+            "path_side": path_side(found, number),
         }
 
     def _blames(self, dose: Dose, number: int) -> bool:

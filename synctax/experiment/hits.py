@@ -31,8 +31,8 @@ class Hits:
         Global rank that was delayed (most).
     operator : tuple of str
         What was delayed on it.
-    delays : (c,) int64
-        How many delays reach it.
+    delays, positive : (c,) int64
+        How many delays reach it, of all its ranks; how many of them are longer than 0.
     asked_us, delay_us : (c,) float64
         What was asked for and what was slept, in all: of the rank delayed most, less that
         of the rank delayed least.
@@ -61,6 +61,8 @@ class Hits:
     operator_share, host_share : (c,) float64
         Of the slow rank's critical path in the window: the time of the delayed operator,
         and of the host; NaN where there is no path.
+    path_side : tuple of (str or None)
+        `cpu` or `gpu`: what attribution says that path goes through.
     """
 
     group: tuple[str, ...]
@@ -72,6 +74,7 @@ class Hits:
     rank: I64
     operator: tuple[str, ...]
     delays: I64
+    positive: I64
     asked_us: F64
     delay_us: F64
     slack_us: F64
@@ -90,6 +93,7 @@ class Hits:
     passed_on: Bool
     operator_share: F64
     host_share: F64
+    path_side: tuple[str | None, ...]
 
     def __len__(self) -> int:
         return int(self.index.size)
@@ -113,9 +117,24 @@ class Hits:
 
     @property
     def alone(self) -> Bool:
-        """One delay reaches it: of several, none need be the culprit; (c,) bool."""
-        alone: Bool = self.delays == 1
+        """One delay reaches it: of several, none need be the culprit; (c,) bool.
+
+        Of all ranks; delays of 0 beside it change nothing, and do not count.
+        """
+        counted = np.where(self.is_control, self.delays, self.positive)
+        alone: Bool = counted == 1
         return alone
+
+    @property
+    def is_control(self) -> Bool:
+        """Only delays of 0 reach it, (c,) bool."""
+        control: Bool = self.positive == 0
+        return control
+
+    @property
+    def on_cpu(self) -> Bool:
+        """The path goes through the CPU, (c,) bool."""
+        return np.array([side == "cpu" for side in self.path_side], np.bool_)
 
     @property
     def recovered(self) -> Bool:
@@ -126,9 +145,11 @@ class Hits:
 
 _TEXTS = {
     "group", "group_ranks", "op", "operator", "status", "reason", "culprit",
-    "origin_culprit",
+    "origin_culprit", "path_side",
 }  # fmt: skip
-_NUMBERS = {"index", "step", "cluster", "rank", "delays", "straggler", "origin_rank"}
+_NUMBERS = {
+    "index", "step", "cluster", "rank", "delays", "positive", "straggler", "origin_rank",
+}  # fmt: skip
 _FLAGS = {"judged", "rank_named", "operator_named", "passed_on"}
 
 
@@ -137,11 +158,14 @@ class Dose:
     """The delays that reach one collective.
 
     `rank` is the position of the rank that was delayed most; `rows` are its delays.
+    `count` are those of all ranks, `positive` of them are longer than 0.
     """
 
     slot: int
     rank: int
     rows: I64
+    count: int
+    positive: int
     asked_ns: int
     slept_ns: int
     slack_ns: int
@@ -169,7 +193,8 @@ def doses(
     Returns
     -------
     list of Dose
-        In order of slot. The slack of several delays together is not known.
+        In order of slot. The slack of several delays together is not known; those of 0
+        add nothing to it.
 
     Examples
     --------
@@ -180,8 +205,8 @@ def doses(
     ...     np.array([7, 7, 7]), np.array([1, 1, 0]), (ns, ns), -np.ones(3, int),
     ...     [np.array([0, 1])] * 8,
     ... )
-    >>> one.rank, one.slept_ns, one.rows
-    (1, 8, array([0, 1]))
+    >>> one.rank, one.slept_ns, one.rows, one.count
+    (1, 8, array([0, 1]), 3)
     """
     found = []
     for one in np.unique(slot[slot >= 0]).tolist():
@@ -194,14 +219,18 @@ def doses(
         most = int(np.lexsort((there.sum(axis=0), sums[1]))[-1])
         least = np.delete(sums, most, axis=1).min(axis=1, initial=sums.max())
         asked_ns, slept_ns = sums[:, most] - (least if members[one].size > 1 else 0)
+        positive = mine[amounts[0][mine] > 0]
+        lone = positive if positive.size else mine
         found.append(
             Dose(
-                one,
-                int(members[one][most]),
-                mine[there[:, most]],
-                int(asked_ns),
-                int(slept_ns),
-                int(slack_ns[mine[0]]) if mine.size == 1 else ABSENT,
+                slot=one,
+                rank=int(members[one][most]),
+                rows=mine[there[:, most]],
+                count=mine.size,
+                positive=positive.size,
+                asked_ns=int(asked_ns),
+                slept_ns=int(slept_ns),
+                slack_ns=int(slack_ns[lone[0]]) if lone.size == 1 else ABSENT,
             )
         )
     return found

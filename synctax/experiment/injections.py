@@ -7,6 +7,7 @@ from enum import IntEnum
 import numpy as np
 
 from synctax.arrays import I8, I32, I64
+from synctax.record.plan import DelayRule
 
 
 class Longer(IntEnum):
@@ -74,8 +75,8 @@ class Injections:
         Ranks that say what was done to them.
     meant : frozenset of int, or None
         Ranks that rules are for; None: all.
-    patterns : tuple of str
-        Patterns of operators in the rules.
+    rules : tuple of DelayRule
+        Of a recorded job: what was to be delayed, each once.
     """
 
     rank: I64
@@ -92,7 +93,7 @@ class Injections:
     targets: tuple[Target | None, ...] | None
     told: frozenset[int]
     meant: frozenset[int] | None
-    patterns: tuple[str, ...] = ()
+    rules: tuple[DelayRule, ...] = ()
 
     def __len__(self) -> int:
         return int(self.rank.size)
@@ -120,7 +121,7 @@ def collect(
     made_up: bool,
     told: frozenset[int],
     meant: frozenset[int] | None,
-    patterns: tuple[str, ...] = (),
+    rules: tuple[DelayRule, ...] = (),
 ) -> Injections:
     """Put delays together, in order of rank, then time (of a made-up job: as given)."""
     ones = sorted(ones, key=lambda one: (one.rank, one.start_ns))
@@ -147,7 +148,7 @@ def collect(
         targets=tuple(one.target for one in ones) if made_up else None,
         told=told,
         meant=meant,
-        patterns=patterns,
+        rules=rules,
     )
 
 

@@ -3,18 +3,23 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
 from synctax.arrays import F64, I64, Bool
+from synctax.texts import percent
 
 DEFAULT_RESAMPLES = 999
 DEFAULT_SEED = 0
 LEVEL = 0.95
 """Of all intervals."""
 
-_Z = 1.959963984540054
-"""97.5 % quantile of the normal distribution: intervals of 95 %."""
+INTERVAL = f"{percent(LEVEL)} interval"
+"""What they are called."""
+
+LEAST_SPREAD = 1e-6
+"""Delays that differ by less, of their mean, are one delay: the rest is rounding."""
 
 _AT_ONCE = 2_000_000
 """Numbers held at a time while resampling."""
@@ -84,7 +89,8 @@ def envelope(
     Returns
     -------
     Envelope or None
-        None where there are not two sizes of delay to draw a line through.
+        None where there are not two sizes of delay to draw a line through. Resamples that
+        hold one size only are left out.
 
     References
     ----------
@@ -92,12 +98,12 @@ def envelope(
     Annals of Mathematical Statistics 43 (1972); bootstrap of clusters: Davison and Hinkley,
     Bootstrap Methods and their Application (1997), section 3.8.
     """
-    if np.unique(level).size < 2 or np.ptp(x) == 0:
+    levels = _by_level(level)
+    if len(levels) < 2 or np.ptp(x) <= LEAST_SPREAD * np.abs(x).max():
         return None
     steps, number = np.unique(cluster, return_inverse=True)
     rng = np.random.default_rng(seed)
     once = np.ones((1, steps.size), np.int64)
-    levels = _by_level(level)
     best = _both(x, y, levels, once[:, number])[0]
     lo = hi = np.full(4, np.nan)
     if steps.size > 1:
@@ -105,8 +111,7 @@ def envelope(
             _both(x, y, levels, times[:, number])
             for times in _resampled(rng, steps.size, resamples, x.size)
         ]
-        tail = 100 * (1 - LEVEL) / 2
-        lo, hi = np.nanpercentile(np.concatenate(drawn), [tail, 100 - tail], axis=0)
+        lo, hi = _ends(np.concatenate(drawn))
     ends = np.stack([best, lo, hi], axis=1).tolist()
     return Envelope(
         ordinary=Line(*ends[0], *ends[1]),
@@ -127,18 +132,32 @@ def _resampled(
         yield rng.multinomial(steps, np.full(steps, 1 / steps), size=count)
 
 
+def _ends(drawn: F64) -> tuple[F64, F64]:
+    """Ends of the interval of each column, (4,) float64 both; NaN where none is known."""
+    tail = (1 - LEVEL) / 2
+    low, high = (
+        np.array([quantile_us(column, share) for column in drawn.T])
+        for share in (tail, 1 - tail)
+    )
+    return low, high
+
+
 def _both(x: F64, y: F64, levels: list[I64], times: I64) -> F64:
     """Slope and intercept of both lines for each set of weights, (some, 4) float64."""
-    return np.stack([*_ordinary(x, y, times), *_robust(x, y, levels, times)], axis=1)
+    both = np.stack([*_ordinary(x, y, times), *_robust(x, y, levels, times)], axis=1)
+    drawn = sum((times[:, rows] > 0).any(axis=1).astype(np.int64) for rows in levels)
+    # within one size, what differs is how exactly it was slept
+    both[drawn < 2] = np.nan
+    return both
 
 
 def _ordinary(x: F64, y: F64, times: I64) -> tuple[F64, F64]:
-    """Weighted least squares; NaN where all that is drawn has one delay."""
+    """Weighted least squares; NaN where all that is drawn has nearly one delay."""
     weight = times / times.sum(axis=1, keepdims=True)
     mean_x, mean_y = weight @ x, weight @ y
     over_x, over_y = x - mean_x[:, None], y - mean_y[:, None]
     square = (weight * over_x**2).sum(axis=1)
-    square[square <= 0] = np.nan
+    square[square <= (LEAST_SPREAD * mean_x) ** 2] = np.nan
     slope = (weight * over_x * over_y).sum(axis=1) / square
     return slope, mean_y - slope * mean_x
 
@@ -191,7 +210,7 @@ def _r2(x: F64, y: F64, slope: float, intercept: float) -> float:
 
 
 def wilson(hits: int, of: int) -> tuple[float, float]:
-    """Interval of 95 % of a share.
+    """Interval of a share.
 
     Parameters
     ----------
@@ -200,7 +219,7 @@ def wilson(hits: int, of: int) -> tuple[float, float]:
     Returns
     -------
     (float, float)
-        Lower and upper end; NaN of nothing.
+        Lower and upper end at `LEVEL`; NaN of nothing.
 
     References
     ----------
@@ -214,9 +233,10 @@ def wilson(hits: int, of: int) -> tuple[float, float]:
     """
     if not of:
         return float("nan"), float("nan")
-    share, extra = hits / of, _Z**2 / of
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    share, extra = hits / of, z**2 / of
     middle = (share + extra / 2) / (1 + extra)
-    half = _Z / (1 + extra) * math.sqrt(share * (1 - share) / of + extra / (4 * of))
+    half = z / (1 + extra) * math.sqrt(share * (1 - share) / of + extra / (4 * of))
     # rounding may not part an interval from what it is of
     return max(min(middle - half, share), 0.0), min(max(middle + half, share), 1.0)
 

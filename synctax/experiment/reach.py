@@ -5,16 +5,20 @@ from pathlib import Path
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I32, I64, Bool
+from synctax.arrays import ABSENT, I32, I64, Bool, take
 from synctax.collectives.matches import Matches
 from synctax.collectives.model import RankCollectives
 from synctax.collectives.summary import ranks_text
-from synctax.errors import BadInputError, SynctaxError
+from synctax.errors import BadInputError
 from synctax.experiment.injections import Injections, Target
+from synctax.experiment.planned import check, not_recorded, refuse_other_run
 from synctax.notes import Note
+from synctax.trace.names import operation
 
 MEETING = 2
 """Ranks of the smallest group in which one can wait for another."""
+
+AT_THE_END = "delays that no collective follows in the trace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class Reach:
     slack_ns : (d,) int64
         How much of the delay is hidden where the truth tells it, else -1.
     notes : tuple of Note
-        Delays that reach none, by reason.
+        Delays that reach none, by reason, and rules for steps that were not recorded.
     """
 
     position: I32
@@ -42,10 +46,11 @@ class Reach:
 def reach(matches: Matches, injections: Injections) -> Reach:
     """Find which collective each delay reaches.
 
-    On the CPU it is the first that the rank enters after the end of the delay; on a GPU
-    the first that its host launches after that: launches before it are in the queue
-    already. A made-up job says it itself. Groups of one rank, in which nobody waits, are
-    passed over.
+    It is the first that the rank issues after the end of the delay, by a launch on a GPU
+    or an operator on the CPU: what was issued before is in a queue already. A delay of an
+    operator that itself issues a collective on the CPU reaches this one. Where a trace
+    does not tell when a collective was issued, it counts when that began. A made-up job
+    says itself what is reached. Groups of one rank, in which nobody waits, are passed over.
 
     Parameters
     ----------
@@ -58,55 +63,75 @@ def reach(matches: Matches, injections: Injections) -> Reach:
         If the truth is that of other traces: delayed ranks or their traces are missing,
         or no delay lies in a step of its rank's trace.
     SynctaxError
-        If nothing was delayed.
+        If nothing was delayed, or nothing of what was recorded.
     """
+    check(matches, injections)
     read = _read(matches)
-    _check_told(injections, read)
-    if not len(injections):
-        raise SynctaxError(_nothing(injections))
     position = _positions(matches, injections, read)
     if injections.targets is not None:
         return _told(matches, injections.targets, position)
     slot = np.full(len(injections), ABSENT, np.int64)
-    outside = np.zeros(len(injections), np.bool_)
+    outside, last = np.zeros((2, len(injections)), np.bool_)
     slots, first_row = _slots(matches)
     for here in np.unique(position).tolist():
         mine = np.flatnonzero(position == here)
         rank = matches.ranks[here]
         inside = _inside(rank, injections.start_ns[mine])
         if not inside.any():
-            raise BadInputError(_other_run(rank, injections, mine))
+            refuse_other_run(matches, rank, injections, mine)
         outside[mine] = ~inside
-        rows = slice(first_row[here], first_row[here] + len(rank))
+        rows = np.arange(first_row[here], first_row[here] + len(rank))
         sizes = np.array([group.size for group in matches.groups], np.int64)
-        meets = sizes[matches.table.group[rows]] >= MEETING
-        slot[mine] = _following(
-            _begins_ns(matches, rank, rows)[meets],
-            slots[rows][meets],
-            injections.end_ns[mine],
-        )
+        rows = rows[sizes[matches.table.group[rows]] >= MEETING]
+        row = _issued_after(matches, rows, injections.end_ns[mine])
+        if not rank.comm_kernels:
+            own = _issued_by(matches, rows, injections, mine)
+            row = np.where(own >= 0, own, row)
+        slot[mine], last[mine] = take(slots, row), row < 0
     slot[outside] = ABSENT
-    after = (slot < 0) & ~outside
     notes = _notes(
         (
             ("delay_outside_steps", outside, "delays outside of the steps of the trace"),
-            ("delay_at_the_end", after, "delays that no collective follows in the trace"),
+            ("delay_at_the_end", last & ~outside, AT_THE_END),
+            (
+                "delay_not_matched",
+                (slot < 0) & ~last & ~outside,
+                "delays that reach a collective which is matched with none of other ranks",
+            ),
         )
     )
+    notes += not_recorded(matches, injections.rules)
     return Reach(position, slot, np.full(slot.size, ABSENT, np.int64), notes)
 
 
-def _begins_ns(matches: Matches, rank: RankCollectives, rows: slice) -> I64:
-    """When each participation began: on a GPU, when its host launched it."""
+def _issued_after(matches: Matches, rows: I64, end_ns: I64) -> I64:
+    """Row of the first participation issued at or after each time, -1 for none."""
+    issued_ns = matches.table.launch_ns[rows]
+    order = np.argsort(issued_ns, kind="stable")
+    at = np.searchsorted(issued_ns[order], end_ns, side="left")
+    return np.append(rows[order], ABSENT)[at]
+
+
+def _issued_by(matches: Matches, rows: I64, injections: Injections, mine: I64) -> I64:
+    """Row of the participation that each delayed operator itself issued, -1 for none.
+
+    The delay lies between the beginning of the operator and what it does: of all that were
+    issued before the delay it is the last, and begins after it.
+    """
     table = matches.table
-    return table.launch_ns[rows] if rank.comm_kernels else table.start_ns[rows]
+    issued_ns = table.launch_ns[rows]
+    order = np.argsort(issued_ns, kind="stable")
+    at = np.searchsorted(issued_ns[order], injections.start_ns[mine], side="right") - 1
+    last = np.append(rows[order], ABSENT)[at]
+    begins_ns = take(table.start_ns, last)
+    issues = np.array([_issues(name) for name in injections.operators], np.bool_)
+    own = issues[injections.operator[mine]] & (begins_ns >= injections.end_ns[mine])
+    return np.where(own, last, ABSENT)
 
 
-def _following(begin_ns: I64, slot: I64, end_ns: I64) -> I64:
-    """Slot of the first participation that begins at or after each time, -1 for none."""
-    order = np.argsort(begin_ns, kind="stable")
-    at = np.searchsorted(begin_ns[order], end_ns, side="left")
-    return np.append(slot[order], ABSENT)[at]
+def _issues(operator: str) -> bool:
+    """Whether an operator issues a collective; `aten::gather` and the like do not."""
+    return not operator.startswith("aten::") and operation(operator) is not None
 
 
 def _slots(matches: Matches) -> tuple[I64, I64]:
@@ -136,7 +161,7 @@ def _told(matches: Matches, targets: tuple[Target | None, ...], position: I32) -
     none = np.array([one is None for one in targets], np.bool_)
     notes = _notes(
         (
-            ("delay_at_the_end", none, "delays that no collective follows in the trace"),
+            ("delay_at_the_end", none, AT_THE_END),
             (
                 "delay_not_recorded",
                 ~none & (slot < 0),
@@ -194,24 +219,6 @@ def _folder(path: str) -> Path:
     return Path(path).resolve().parent
 
 
-def _check_told(injections: Injections, read: dict[int, list[int]]) -> None:
-    """Refuse a truth that says nothing of ranks that were to be delayed."""
-    meant = set(read) if injections.meant is None else injections.meant
-    silent = sorted(meant - injections.told)
-    absent = [rank for rank in silent if rank not in read]
-    if absent:
-        raise BadInputError(
-            f"rank {ranks_text(tuple(absent))} was to be delayed, and nothing is there of "
-            f"it: there are the ranks {ranks_text(tuple(sorted(read)))}; delay one of "
-            "these, or copy the folder whole"
-        )
-    if silent:
-        raise BadInputError(
-            f"rank {ranks_text(tuple(silent))} was to be delayed, and what was done to it "
-            f"is missing: there is no rank{silent[0]}_delays.json; copy the folder whole"
-        )
-
-
 def _no_trace(source: str, rank: int, read: list[int], count: int) -> str:
     there = f"there are the ranks {ranks_text(tuple(read))}"
     if count:
@@ -222,27 +229,4 @@ def _no_trace(source: str, rank: int, read: list[int], count: int) -> str:
     return (
         f"{source} tells of delays on rank {rank}, and no trace of it was read ({there}); "
         "add its trace"
-    )
-
-
-def _other_run(rank: RankCollectives, injections: Injections, mine: I64) -> str:
-    source = injections.sources[int(injections.source[mine[0]])]
-    first_ns = int(injections.start_ns[mine].min())
-    apart_s = (first_ns - rank.window_start_ns) / 1e9
-    when = "before" if apart_s < 0 else "after"
-    return (
-        f"{source} is of another run than {rank.path}: none of {mine.size} delays lies in "
-        f"a step of the trace; the first is {abs(apart_s):,.3f} s {when} the trace begins"
-    )
-
-
-def _nothing(injections: Injections) -> str:
-    if injections.targets is not None:
-        return "nothing was delayed in the made-up job; give synctax synth some --delay"
-    if not injections.patterns:
-        return "nothing was delayed: the truth has no rules; record with synctax inject"
-    named = ", ".join(injections.patterns)
-    return (
-        f"nothing was delayed: no operator that ran in the recorded steps matches {named}; "
-        "give --op a name as it stands in the traces, such as aten::mm or aten::addmm"
     )

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -10,10 +10,8 @@ from synctax.arrays import NS_PER_US
 from synctax.errors import BadInputError
 from synctax.experiment.injections import Injections, Longer, One, collect
 from synctax.experiment.made_up import MADE_UP_SCHEMA, MADE_UP_TRUTH, made_up
-
-SCHEMA = "synctax.delays/1"
-PATTERN = "rank*_delays.json"
-"""Names of the files in which ranks of a recorded job tell what was done to them."""
+from synctax.record.names import DELAY_FILES, DELAYS_SCHEMA
+from synctax.record.truth import Made, Truth
 
 MAX_NUMBER = 2**31 - 1
 """No rank or step has a higher number."""
@@ -21,31 +19,14 @@ MAX_NUMBER = 2**31 - 1
 MAX_US = 1e12
 """No delay lasts longer than eleven days."""
 
+MAX_NS = 2**62
+"""No time is later than in the year 2116."""
+
 _Loaded = TypeVar("_Loaded")
 
 
 class _Head(msgspec.Struct):
     schema: str
-
-
-class _Rule(msgspec.Struct):
-    operator: str
-    rank: int | None = None
-
-
-class _Delay(msgspec.Struct):
-    step: int
-    operator: str
-    asked_us: float
-    start_ns: int
-    end_ns: int
-    side: Literal["host", "gpu"] = "host"
-
-
-class _Truth(msgspec.Struct):
-    rank: int
-    rules: list[_Rule]
-    delays: list[_Delay]
 
 
 def read_injections(folder: str | os.PathLike[str]) -> Injections:
@@ -71,7 +52,7 @@ def read_injections(folder: str | os.PathLike[str]) -> Injections:
         raise BadInputError(
             f"{root} is no folder; give the folder that holds traces and the truth on them"
         )
-    recorded = sorted(root.rglob(PATTERN))
+    recorded = sorted(root.rglob(DELAY_FILES))
     alone = root / MADE_UP_TRUTH
     if recorded and alone.is_file():
         raise BadInputError(
@@ -82,52 +63,68 @@ def read_injections(folder: str | os.PathLike[str]) -> Injections:
         return made_up(_decode(alone, MADE_UP_SCHEMA, dict[str, Any]), alone)
     if not recorded:
         raise BadInputError(
-            f"{root} does not tell what was delayed: there is neither {PATTERN} nor "
+            f"{root} does not tell what was delayed: there is neither {DELAY_FILES} nor "
             f"{MADE_UP_TRUTH}; record with synctax inject -- COMMAND, or make traces with "
             "synctax synth --delay"
         )
     return _recorded(recorded)
 
 
+def read_truth(path: Path) -> Truth:
+    """Read what one rank of a recorded job tells of its delays.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    BadInputError
+        If the file is broken, of another kind, or tells of what cannot be.
+    """
+    truth = _decode(path, DELAYS_SCHEMA, Truth)
+    _check_number(path, "rank", truth.rank)
+    for number, made in enumerate(truth.delays):
+        _check_number(path, f"step of delay {number}", made.step)
+        in_time = 0 <= made.start_ns <= made.end_ns <= MAX_NS
+        if not (in_time and 0 <= made.asked_us <= MAX_US):
+            raise BadInputError(
+                f"{path}: delay {number} of {made.asked_us} µs, from {made.start_ns} to "
+                f"{made.end_ns} ns, is none; the file is damaged, record anew"
+            )
+    return truth
+
+
 def _recorded(paths: list[Path]) -> Injections:
     """Put the truths of all ranks together."""
-    truths = [(path, _decode(path, SCHEMA, _Truth)) for path in paths]
-    ones = []
-    for path, truth in truths:
-        _check_number(path, "rank", truth.rank)
-        ones += [_one(path, truth.rank, number, d) for number, d in enumerate(truth.delays)]
-    rules = [rule for _, truth in truths for rule in truth.rules]
+    truths = [(path, read_truth(path)) for path in paths]
+    rules = tuple(dict.fromkeys(rule for _, truth in truths for rule in truth.rules))
     ranks = {rule.rank for rule in rules}
-    everyone = None in ranks
     return collect(
-        ones,
+        [_one(path, truth.rank, made) for path, truth in truths for made in truth.delays],
         made_up=False,
         told=frozenset(truth.rank for _, truth in truths),
-        meant=None if everyone else frozenset(rank for rank in ranks if rank is not None),
-        patterns=tuple(dict.fromkeys(rule.operator for rule in rules)),
+        meant=None
+        if None in ranks
+        else frozenset(rank for rank in ranks if rank is not None),
+        rules=rules,
     )
 
 
-def _one(path: Path, rank: int, number: int, delay: _Delay) -> One:
-    _check_number(path, f"step of delay {number}", delay.step)
-    if not 0 <= delay.asked_us <= MAX_US or delay.end_ns < delay.start_ns:
-        raise BadInputError(
-            f"{path}: delay {number} of {delay.asked_us} µs, from {delay.start_ns} to "
-            f"{delay.end_ns} ns, is none; the file is damaged, record anew"
-        )
-    on_host = delay.side == "host"
+def _one(path: Path, rank: int, made: Made) -> One:
+    on_host = made.side == "host"
     # on a GPU the spin is asked for in µs, and the host does not see how long it takes
-    slept_ns = delay.end_ns - delay.start_ns
-    asked_ns = round(delay.asked_us * NS_PER_US)
+    slept_ns = made.end_ns - made.start_ns
+    asked_ns = round(made.asked_us * NS_PER_US)
     return One(
         rank=rank,
-        step=delay.step,
-        operator=delay.operator,
+        step=made.step,
+        operator=made.operator,
         longer=Longer.SLICE if on_host else Longer.SPIN,
         asked_ns=asked_ns,
         slept_ns=slept_ns if on_host else asked_ns,
-        start_ns=delay.start_ns,
-        end_ns=delay.end_ns,
+        start_ns=made.start_ns,
+        end_ns=made.end_ns,
         source=str(path),
     )
 

@@ -62,8 +62,8 @@ class Tally:
     """How often rank and operator were named.
 
     Of the collectives `reached`, those are `judged` that were attributed and that one delay
-    alone reaches: where several do, no single one need be the culprit. Among these are the
-    counts; `recovered_of_reached` are all that name both.
+    alone reaches: where several do, of one rank or more, no single one need be the culprit.
+    Among these are the counts; `recovered_of_reached` are all that name both.
     """
 
     reached: int
@@ -90,6 +90,11 @@ class Tally:
     def share(self) -> float:
         """Recovered over judged; NaN of none."""
         return self.recovered / self.judged if self.judged else float("nan")
+
+    @property
+    def judged_share(self) -> float:
+        """Judged over reached; NaN of none."""
+        return self.judged / self.reached if self.reached else float("nan")
 
     @property
     def share_of_reached(self) -> float:
@@ -148,8 +153,7 @@ class Recovered:
     @cached_property
     def controls(self) -> Bool:
         """Collectives that only delays of 0 reach, (c,) bool."""
-        controls: Bool = self.hits.asked_us == 0
-        return controls
+        return self.hits.is_control
 
     @property
     def knows_slack(self) -> bool:
@@ -158,7 +162,7 @@ class Recovered:
 
     @cached_property
     def by_delay(self) -> Envelope | None:
-        """Tax against delay, over the collectives that were judged."""
+        """Tax against delay, over the collectives that were attributed."""
         rows = self.hits.judged
         return self._envelope(self.hits.delay_us, self.hits.tax_us, rows)
 
@@ -225,7 +229,7 @@ class Recovered:
             "culprit_us_median": quantile_us(hits.culprit_us[rows & hits.recovered], 0.5),
             "operator_path_share_median": quantile_us(hits.operator_share[judged], 0.5),
             "cpu_path_share_median": quantile_us(hits.host_share[judged], 0.5),
-            "through_cpu_share": share_of(hits.host_share[judged] > 0),
+            "through_cpu_share": share_of(hits.on_cpu[judged]),
         }
 
     def per_collective(self) -> "pd.DataFrame":
@@ -239,7 +243,6 @@ class Recovered:
         def known(values: Any) -> list[int | None]:
             return [value if value >= 0 else None for value in values.tolist()]
 
-        side = np.where(hits.host_share > 0, "cpu", "gpu").tolist()
         return INJECT_COLLECTIVES.to_frame(
             {
                 "group": hits.group,
@@ -266,7 +269,7 @@ class Recovered:
                 "passed_on": if_judged(hits.passed_on.tolist()),
                 "operator_path_share": hits.operator_share,
                 "cpu_path_share": hits.host_share,
-                "path_side": if_judged(side),
+                "path_side": if_judged(hits.path_side),
                 "status": hits.status,
                 "reason": hits.reason,
             }
@@ -305,7 +308,7 @@ class Recovered:
                     "from_us": ends[number],
                     "to_us": ends[number + 1],
                     "collectives": int(mine.sum()),
-                    "through_cpu_share": share_of(hits.host_share[mine] > 0),
+                    "through_cpu_share": share_of(hits.on_cpu[mine]),
                     "cpu_path_share_median": quantile_us(hits.host_share[mine], 0.5),
                     "operator_path_share_median": quantile_us(
                         hits.operator_share[mine], 0.5
@@ -335,6 +338,7 @@ class Recovered:
                 "share": found.share,
                 "share_lo": low,
                 "share_hi": high,
+                "judged_share": found.judged_share,
                 "share_of_reached": found.share_of_reached,
             },
             "controls": {

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synctax.arrays import Bool
-from synctax.experiment.lines import Envelope, quantile_us, wilson
+from synctax.experiment.lines import INTERVAL, Envelope, quantile_us, wilson
 from synctax.texts import counted, number, percent, time_us
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _recovery(found: "Recovered") -> str:
     ends = " - ".join(percent(end) for end in wilson(tally.recovered, tally.judged))
     return (
         f"recovered {tally.recovered:,} of {counted(tally.judged, 'collective')} delayed "
-        f"by {_beyond(found)}, by rank and operator: {percent(tally.share)} (95 % interval "
+        f"by {_beyond(found)}, by rank and operator: {percent(tally.share)} ({INTERVAL} "
         f"{ends}); by rank alone {tally.rank_named:,}"
     )
 
@@ -103,7 +103,7 @@ def _slope(line: Envelope) -> str:
     if np.isnan(one.slope_lo):
         return _decimals(one.slope)
     ends = " - ".join(_decimals(end) for end in (one.slope_lo, one.slope_hi))
-    return f"{_decimals(one.slope)} (95 % interval {ends})"
+    return f"{_decimals(one.slope)} ({INTERVAL} {ends})"
 
 
 def _decimals(value: float) -> str:
@@ -124,7 +124,7 @@ def _paths(found: "Recovered") -> list[str]:
     sides = [known & rows for rows in (hits.expected_us == 0, hits.expected_us > 0)]
     if not all(side.any() for side in sides):
         return []
-    hidden, shown = (percent(float((hits.host_share[s] > 0).mean())) for s in sides)
+    hidden, shown = (percent(float(hits.on_cpu[s].mean())) for s in sides)
     said = (
         f"the path goes through the CPU in {shown} of collectives whose delay exceeds its "
         f"slack, and in {hidden} of those where it does not"

@@ -51,6 +51,8 @@ def doses(result: "Result") -> "RenderableType":
     result : Result
         Of `schema.INJECT`.
     """
+    from synctax.experiment.lines import INTERVAL
+
     rows = tables.records(result.frame)
     fields = [
         column(rows, "dose_us", "delay", time_us),
@@ -63,7 +65,7 @@ def doses(result: "Result") -> "RenderableType":
         column(rows, "rank_named_share", "rank", percent, rank=1),
         column(rows, "operator_named_share", "operator", percent, rank=1),
         column(rows, "recovered_share", "recovered", percent),
-        _between(rows, "recovered_lo", "recovered_hi", "95 % interval", percent, rank=3),
+        _between(rows, "recovered_lo", "recovered_hi", INTERVAL, percent, rank=3),
         column(rows, "operator_path_share_median", "of path", percent, rank=2),
         column(rows, "cpu_path_share_median", "CPU of path", percent, rank=4),
     ]

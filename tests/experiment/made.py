@@ -162,6 +162,7 @@ def row(delay_us: float, tax_us: float, /, **more: object) -> dict[str, object]:
         "rank": 1,
         "operator": "aten::mm",
         "delays": 1,
+        "positive": int(delay_us > 0) * more.get("delays", 1),
         "asked_us": delay_us,
         "delay_us": delay_us,
         "slack_us": None,
@@ -178,10 +179,13 @@ def row(delay_us: float, tax_us: float, /, **more: object) -> dict[str, object]:
         "operator_named": True,
         "operator_share": 0.5,
         "host_share": 1.0,
+        "path_side": "cpu" if more.get("host_share", 1.0) > 0 else "gpu",
     } | more
 
 
-MISSING = {"judged": False, "status": "head", "reason": "first", "tax_us": None}
+MISSING = {
+    "judged": False, "status": "head", "reason": "first", "tax_us": None, "path_side": None,
+}  # fmt: skip
 """What is different of a collective that cannot be judged."""
 
 

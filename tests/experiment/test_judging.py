@@ -128,7 +128,7 @@ def test_another_operator_of_the_name_does_not_do(tmp_path):
     folder = GlooJob({(1, 6, 1): 8.0}, noise_us=0).write(tmp_path)
     path = truth_of(folder, 1)
     (delay,) = json.loads(path.read_text())["delays"]
-    shift = (8_000 + 300 + ADD_US + 1) * 1_000
+    shift = (8_000 + 300 + 1) * 1_000
     moved = {"start_ns": delay["start_ns"] + shift, "end_ns": delay["start_ns"] + shift}
     edit(path, delays=[delay | moved])
     hits = judged(folder).hits
@@ -348,7 +348,7 @@ def test_a_recorded_delay_on_a_gpu_reaches_the_first_that_is_launched_after_it(
 
 
 def write_truth(folder, rank, step, between):
-    rules = [{"operator": "aten::mm", "rank": rank}]
+    rules = [{"operator": "aten::mm", "us": 0.01, "rank": rank}]
     delay = {
         "step": step,
         "operator": "aten::mm",
@@ -466,7 +466,7 @@ def test_a_delayed_rank_without_a_truth_is_named(folder):
 
 def test_a_rank_that_the_job_does_not_have_is_named(folder):
     for rank in (0, 1):
-        rules = [{"operator": "aten::mm", "rank": 5}]
+        rules = [{"operator": "aten::mm", "us": 1.0, "rank": 5}]
         edit(truth_of(folder, rank), rules=rules, delays=[])
     message = refused(folder)
     assert "rank 5 was to be delayed" in message
