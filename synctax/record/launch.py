@@ -14,25 +14,15 @@ from pathlib import Path
 from synctax.errors import SynctaxError
 from synctax.record import bootstrap
 from synctax.record.bootstrap.sitecustomize import PLAN
-from synctax.record.outcome import Outcome, is_running, read_outcome
+from synctax.record.claim import claim
+from synctax.record.names import plan_path
+from synctax.record.outcome import Outcome, is_running, read_outcome, read_ranks
 from synctax.record.plan import Plan
 from synctax.record.relay import Relay
-from synctax.record.state import FOLDER, read_states, write_whole
-
-PLAN_FILE = "plan.json"
-"""The plan, in the folder of the states."""
+from synctax.record.state import write_whole
 
 QUIET_KINETO = {"KINETO_LOG_LEVEL": "99"}
 """Kineto writes lines about probes to stderr otherwise."""
-
-OURS = ("iteration_*/rank*_trace.json.gz", "**/rank*_delays.json")
-"""Files that a recording is for, and that the next may replace."""
-
-WORDS = f"{FOLDER}/*.json"
-"""What processes of a job tell of themselves; of no use without traces."""
-
-TRACES = ("**/*.json", "**/*.json.gz", "**/*.json.zst")
-"""What a later command would take for a trace."""
 
 LONGEST_FAREWELL_S = 30.0
 """How long ranks may outlive the command; as long as torchrun gives them."""
@@ -57,12 +47,6 @@ class CommandNotRunnableError(SynctaxError):
     """The command is no program that may be run."""
 
     exit_code = 126
-
-
-class OccupiedFolderError(SynctaxError):
-    """The folder holds traces already."""
-
-    exit_code = 2
 
 
 def launch(
@@ -112,12 +96,16 @@ def launch(
     find(command[0], variables)
     claim(plan.folder, overwrite=overwrite)
     plan = replace(plan, folder=plan.folder.absolute())
-    path = plan.folder / FOLDER / PLAN_FILE
+    path = plan_path(plan.folder)
     write_whole(path, plan.to_json() + "\n")
     if on_start is not None:
         on_start()
     environment = job_environment(path, variables)
-    exit_code = run(command, environment, stdout_to_stderr=stdout_to_stderr)
+    try:
+        exit_code = run(command, environment, stdout_to_stderr=stdout_to_stderr)
+    except CommandNotRunnableError:
+        path.unlink()  # or the next try would find a recording
+        raise
     await_ranks(plan.folder)
     return read_outcome(plan, exit_code)
 
@@ -134,7 +122,7 @@ def await_ranks(folder: Path, *, timeout_s: float = LONGEST_FAREWELL_S) -> None:
         How long, in seconds.
     """
     until = time.monotonic() + timeout_s
-    while any(map(is_running, read_states(folder))) and time.monotonic() < until:
+    while any(map(is_running, read_ranks(folder)[0])) and time.monotonic() < until:
         time.sleep(PAUSE_S)
 
 
@@ -155,40 +143,6 @@ def find(program: str, environment: Mapping[str, str]) -> None:
     raise CommandNotFoundError(
         f"{program}: no such command; give its path, or run it as python -m MODULE"
     )
-
-
-def claim(folder: Path, *, overwrite: bool) -> None:
-    """Make a folder ready for traces.
-
-    Parameters
-    ----------
-    folder : Path
-    overwrite : bool
-        Remove the files that an earlier recording left there; no others.
-
-    Raises
-    ------
-    OccupiedFolderError
-        If there are such files and they are to stay, or other traces.
-    """
-    own = {path for pattern in OURS for path in folder.glob(pattern)}
-    if own and not overwrite:
-        raise OccupiedFolderError(
-            f"{folder} holds a recording; --overwrite replaces it, -o DIR names another"
-        )
-    own.update(folder.glob(WORDS))
-    other = sorted({path for p in TRACES for path in folder.glob(p)} - own)
-    if other:
-        raise OccupiedFolderError(
-            f"{folder} holds more than a recording, such as "
-            f"{other[0].relative_to(folder)}; name a folder for the traces with -o DIR"
-        )
-    for path in own:
-        path.unlink()
-    for path in {path.parent for path in own} - {folder}:
-        if not any(path.iterdir()):
-            path.rmdir()
-    folder.mkdir(parents=True, exist_ok=True)
 
 
 def job_environment(plan: Path, outer: Mapping[str, str]) -> dict[str, str]:

@@ -3,13 +3,16 @@
 import json
 import os
 import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
+from synctax.errors import BadInputError
+from synctax.record import names
 from synctax.record.plan import Plan
-from synctax.record.state import FOLDER, RankState, read_states
+from synctax.record.state import RankState, read_state
+from synctax.record.trouble import first_line
 
 Fate = Literal["written", "cut", "nothing", "died", "running", "absent"]
 
@@ -23,6 +26,9 @@ DIED = {
 
 UNKNOWN = "it ended, or was ended, before its first step"
 """Why a rank never reported, if nothing is known of its process."""
+
+UNREADABLE = "what it left cannot be read"
+"""Why nothing is known of a rank if there is a state that is damaged."""
 
 BY_WHAT = "killed (out of memory?), crashed outside of Python, or os._exit"
 """How a process ends without a word."""
@@ -74,12 +80,15 @@ class Bystander:
     command : str
     reason : str
         What it never did.
+    double : bool
+        It trained, but another process is the rank that it would have been.
     """
 
     rank: int | None
     host: str
     command: str
     reason: str
+    double: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +103,15 @@ class Outcome:
     ranks : tuple of RankOutcome
         In order, those that never reported included.
     bystanders : tuple of Bystander
+    unreadable : tuple of str
+        Which of their notes could not be read, and why.
     """
 
     plan: Plan
     exit_code: int
     ranks: tuple[RankOutcome, ...]
     bystanders: tuple[Bystander, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
     @property
     def n_traces(self) -> int:
@@ -109,7 +121,7 @@ class Outcome:
     def verdict(self) -> list[str]:
         """Say in sentences what was recorded, what is missing, why, and what would help."""
         if not self.ranks:
-            return [*_failed(self.exit_code), *self._no_rank()]
+            return [*_failed(self.exit_code), *self.unreadable, *self._no_rank()]
         whole = _with(self.ranks, "written")
         of_all = f"{len(whole)} of {_count(len(self.ranks), 'rank')}"
         window = _window(whole) or "the whole window"
@@ -120,9 +132,11 @@ class Outcome:
         lines += _by_reason(warned, "{ranks}: {reason}")
         for fate, text in _TEXTS.items():
             lines += _by_reason(_with(self.ranks, fate), text)
-        return [*lines, *self._too_short()]
+        return [*lines, *self.unreadable, *self._doubles(), *self._too_short()]
 
     def _no_rank(self) -> Iterator[str]:
+        if self.unreadable:
+            return
         if not self.bystanders:
             yield (
                 "no process of the job reported; either none imported torch, or its "
@@ -141,6 +155,16 @@ class Outcome:
                 "if the script trains without an optimizer of torch, name the function "
                 "that makes a step with --step-at MODULE:FUNCTION, or record all of it "
                 "with --whole-run"
+            )
+
+    def _doubles(self) -> Iterator[str]:
+        doubles = [one for one in self.bystanders if one.double]
+        if doubles:
+            reasons = dict.fromkeys(one.reason for one in doubles)
+            yield (
+                f"{_count(len(doubles), 'process', 'processes')} more recorded nothing: "
+                f"{'; '.join(reasons)}; record jobs one by one, each with -o DIR of its "
+                "own, or name the ranks of one job by RANK and WORLD_SIZE"
             )
 
     def _too_short(self) -> Iterator[str]:
@@ -163,34 +187,75 @@ _TEXTS: dict[Fate, str] = {
     "nothing": "{ranks} recorded nothing: {reason}",
     "died": "{ranks} {reason}: " + BY_WHAT,
     "running": "{ranks} recorded nothing yet: {reason}",
-    "absent": "{ranks} never reported: {reason}",
+    "absent": "no report of {ranks}: {reason}",
 }
 
 
 def read_outcome(plan: Plan, exit_code: int) -> Outcome:
     """Read what the processes of a job left in the folder of a plan.
 
+    What cannot be read is named in the outcome: the exit code of a job that has ended is
+    not to be lost because of it.
+
     Parameters
     ----------
     plan : Plan
     exit_code : int
         Of the job.
-
-    Raises
-    ------
-    BadInputError
-        If the state of a rank cannot be read.
     """
-    states = read_states(plan.folder)
-    bystanders = tuple(_bystanders(plan.folder / FOLDER))
+    states, bad_states = read_ranks(plan.folder)
+    bystanders, bad_words = _read(plan.folder, names.PROCESS_FILES, _bystander)
     known = {state.rank: _outcome(state) for state in states}
     world = max((state.world_size for state in states), default=0)
     for rank in range(world):
         if rank not in known:
             reasons = (one.reason for one in bystanders if one.rank == rank)
-            known[rank] = RankOutcome(rank, reason=next(reasons, UNKNOWN))
+            silent = UNREADABLE if bad_states else UNKNOWN
+            known[rank] = RankOutcome(rank, reason=next(reasons, silent))
     ranks = tuple(known[rank] for rank in sorted(known))
-    return Outcome(plan, exit_code, ranks, bystanders)
+    unreadable = tuple(bad_states + bad_words)
+    return Outcome(plan, exit_code, ranks, tuple(bystanders), unreadable)
+
+
+def read_ranks(folder: Path) -> tuple[list[RankState], list[str]]:
+    """Read the states that can be read, and say what is wrong with the others.
+
+    Parameters
+    ----------
+    folder : Path
+
+    Returns
+    -------
+    list of RankState
+    list of str
+    """
+    return _read(folder, names.STATE_FILES, _state)
+
+
+_Read = TypeVar("_Read")
+
+
+def _read(
+    folder: Path, pattern: str, read: Callable[[Path], _Read]
+) -> tuple[list[_Read], list[str]]:
+    found, bad = [], []
+    for path in sorted((folder / names.STATES).glob(pattern)):
+        try:
+            found.append(read(path))
+        except (OSError, TypeError, ValueError, LookupError, BadInputError) as error:
+            name = path.relative_to(folder).as_posix()
+            bad.append(f"{name} cannot be read: {first_line(error.__cause__ or error)}")
+    return found, bad
+
+
+_NUMBERS = ("rank", "world_size", "pid", "steps_seen", "first_step", "end_step")
+
+
+def _state(path: Path) -> RankState:
+    state = read_state(path)
+    if not all(isinstance(getattr(state, name), int) for name in _NUMBERS):
+        raise TypeError("a number is something else")
+    return state
 
 
 def is_running(state: RankState) -> bool:
@@ -207,7 +272,10 @@ def is_running(state: RankState) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Whether a process has ended and waits to be noticed by its parent; Linux tells."""
+    """Whether a process has ended and waits to be noticed by its parent.
+
+    Linux tells. Elsewhere such a process is taken to run.
+    """
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -239,16 +307,18 @@ def _fate(state: RankState) -> tuple[Fate, str]:
     return state.state, state.reason
 
 
-def _bystanders(folder: Path) -> Iterator[Bystander]:
-    for path in sorted(folder.glob("process-*.json")):
-        keys = json.loads(path.read_text(encoding="utf-8"))
-        rank = str(keys["rank"])
-        yield Bystander(
-            rank=int(rank) if rank.isdecimal() else None,
-            host=keys["host"],
-            command=" ".join(map(os.fsdecode, keys["command"])),
-            reason=keys["reason"],
-        )
+def _bystander(path: Path) -> Bystander:
+    keys = json.loads(path.read_text(encoding="utf-8"))
+    if keys["schema"] != names.PROCESS_SCHEMA:
+        raise ValueError(f"the schema is {keys['schema']!r}")
+    rank = str(keys["rank"])
+    return Bystander(
+        rank=int(rank) if rank.isdecimal() else None,
+        host=str(keys["host"]),
+        command=" ".join(map(os.fsdecode, keys["command"])),
+        reason=str(keys["reason"]),
+        double=keys.get("double") is True,
+    )
 
 
 def _with(ranks: Iterable[RankOutcome], fate: Fate) -> list[RankOutcome]:

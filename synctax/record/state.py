@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from synctax.errors import BadInputError
-
-SCHEMA = "synctax.record/1"
-FOLDER = "record"
-"""The states are in this folder, beside the traces' `iteration_N`."""
+from synctax.record.names import STATE_FILES, STATE_SCHEMA, STATES, part_path, state_path
 
 Phase = Literal["waiting", "recording", "written", "cut", "nothing"]
 
@@ -62,15 +59,10 @@ class RankState:
     met: bool | int = False
 
 
-def state_path(folder: Path, rank: int) -> Path:
-    """Where the state of a rank is."""
-    return folder / FOLDER / f"rank{rank}.json"
-
-
 def write_whole(path: Path, text: str) -> None:
     """Write a file that appears whole under its name or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part = part_path(path, os.getpid())
     try:
         part.write_text(text, encoding="utf-8")
         part.replace(path)
@@ -80,7 +72,7 @@ def write_whole(path: Path, text: str) -> None:
 
 def write_state(folder: Path, state: RankState) -> None:
     """Write the state of a rank, instead of the one before."""
-    keys = {"schema": SCHEMA} | asdict(state)
+    keys = {"schema": STATE_SCHEMA} | asdict(state)
     write_whole(state_path(folder, state.rank), json.dumps(keys) + "\n")
 
 
@@ -97,7 +89,7 @@ def read_state(path: Path) -> RankState:
         return _state(keys)
     except (OSError, TypeError, ValueError, LookupError) as error:
         raise BadInputError(
-            f"{path} is not the state of a recorded rank ({SCHEMA}): {error}"
+            f"{path} is not the state of a recorded rank ({STATE_SCHEMA}): {error}"
         ) from error
 
 
@@ -118,13 +110,13 @@ def read_states(folder: Path) -> list[RankState]:
     BadInputError
         If a file is not the state of a rank.
     """
-    paths = (folder / FOLDER).glob("rank*.json")
+    paths = (folder / STATES).glob(STATE_FILES)
     return sorted(map(read_state, paths), key=lambda state: state.rank)
 
 
 def _state(keys: Any) -> RankState:
     found = keys["schema"]
-    if found != SCHEMA:
+    if found != STATE_SCHEMA:
         raise ValueError(f"the schema is {found!r}")
     # a later version may know more
     return RankState(**{f.name: keys[f.name] for f in fields(RankState) if f.name in keys})

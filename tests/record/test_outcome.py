@@ -11,8 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synctax.errors import BadInputError
-from synctax.record.outcome import BY_WHAT, Outcome, RankOutcome, is_running, read_outcome
+from synctax.record.names import PROCESS_SCHEMA, process_path, state_path
+from synctax.record.outcome import (
+    BY_WHAT,
+    UNREADABLE,
+    Outcome,
+    RankOutcome,
+    is_running,
+    read_outcome,
+    read_ranks,
+)
 from synctax.record.plan import Plan
 from synctax.record.state import RankState, write_state, write_whole
 
@@ -26,9 +34,10 @@ def left(folder, state, rank=0, *, world_size=1, **keys):
     write_state(folder, RankState(rank, world_size, "node-a", 17, state=state, **keys))
 
 
-def bystander(folder, reason, *, rank="", pid=1):
-    word = {"host": "node-a", "rank": rank, "command": ["python", "x.py"], "reason": reason}
-    write_whole(folder / "record" / f"process-node-a-{pid}.json", json.dumps(word))
+def bystander(folder, reason, *, rank="", pid=1, **keys):
+    word = {"schema": PROCESS_SCHEMA, "host": "node-a", "rank": rank, "reason": reason}
+    text = json.dumps(word | {"command": ["python", "x.py"]} | keys)
+    write_whole(process_path(folder, "node-a", pid), text)
 
 
 def verdict(folder, exit_code=0, **plan):
@@ -112,7 +121,7 @@ def test_each_fate_is_told_with_its_reason_once(tmp_path):
         "rank 6 recorded nothing: no reason is known",
         f"rank 4 ended without a word while it recorded: {BY_WHAT}",
         f"rank 5 ended without a word before its window began: {BY_WHAT}",
-        "rank 7 never reported: it ended, or was ended, before its first step",
+        "no report of rank 7: it ended, or was ended, before its first step",
     ]
 
 
@@ -120,7 +129,7 @@ def test_a_rank_that_never_reported_has_the_reason_of_its_process(tmp_path):
     left(tmp_path, "written", 0, world_size=2)
     bystander(tmp_path, "no optimizer stepped; OSError: no data", rank="1")
     assert verdict(tmp_path)[1] == (
-        "rank 1 never reported: no optimizer stepped; OSError: no data"
+        "no report of rank 1: no optimizer stepped; OSError: no data"
     )
 
 
@@ -202,7 +211,65 @@ def test_a_function_that_never_ran_is_told(tmp_path):
     ]
 
 
-def test_the_state_of_a_rank_that_cannot_be_read_is_named(tmp_path):
-    write_whole(tmp_path / "record" / "rank0.json", "{}")
-    with pytest.raises(BadInputError, match=r"rank0\.json"):
-        read_outcome(Plan(tmp_path), 0)
+# ------------------------------------------------------------------ damage
+
+
+@settings(max_examples=30)  # each is a folder with files
+@given(
+    st.sampled_from(["rank1.json", "process-node-a-1.json"]),
+    st.one_of(
+        st.binary(max_size=20),
+        st.recursive(
+            st.none() | st.integers() | st.text(max_size=5),
+            lambda some: (
+                st.lists(some, max_size=2)
+                | st.dictionaries(st.sampled_from(["schema", "rank", "host"]), some)
+            ),
+            max_leaves=5,
+        ).map(lambda value: json.dumps(value).encode()),
+    ),
+    st.integers(0, 255),
+)
+def test_whatever_is_damaged_the_exit_code_and_the_ranks_that_are_not_are_told(
+    tmp_path_factory, name, data, exit_code
+):
+    folder = tmp_path_factory.mktemp("job")
+    left(folder, "written", 0, world_size=2)
+    (folder / "record" / name).write_bytes(data)
+    outcome = read_outcome(Plan(folder), exit_code)
+    assert outcome.exit_code == exit_code
+    assert [(row.rank, row.fate) for row in outcome.ranks] == [
+        (0, "written"),
+        (1, "absent"),
+    ]
+    (line,) = outcome.unreadable
+    assert line.startswith(f"record/{name} cannot be read: ")
+    assert line in outcome.verdict()
+
+
+def test_a_rank_whose_state_is_damaged_is_not_said_to_have_ended_early(tmp_path):
+    left(tmp_path, "written", 0, world_size=2)
+    left(tmp_path, "written", 1, world_size=2, end_step="nine")
+    assert verdict(tmp_path) == [
+        "1 of 2 ranks recorded steps 6 to 8",
+        f"no report of rank 1: {UNREADABLE}",
+        "record/rank1.json cannot be read: TypeError: a number is something else",
+    ]
+
+
+def test_a_job_of_which_nothing_can_be_read_is_not_told_to_set_its_path(tmp_path):
+    write_whole(state_path(tmp_path, 0), "")
+    first, second = verdict(tmp_path, 7)
+    assert first == "the job ended with exit code 7"
+    assert second.startswith("record/rank0.json cannot be read: JSONDecodeError: Expecting")
+    assert read_ranks(tmp_path)[0] == []
+
+
+def test_a_process_that_another_left_no_room_is_told_with_what_helps(tmp_path):
+    left(tmp_path, "written")
+    bystander(tmp_path, "process 3 is rank 0", double=True)
+    bystander(tmp_path, "no optimizer stepped", pid=2)
+    assert verdict(tmp_path)[1] == (
+        "1 process more recorded nothing: process 3 is rank 0; record jobs one by one, "
+        "each with -o DIR of its own, or name the ranks of one job by RANK and WORLD_SIZE"
+    )

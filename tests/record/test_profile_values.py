@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from synctax.errors import BadInputError, SynctaxError
 from synctax.record import DelayRule, Plan, RankState, TorchMissingError, read_states
+from synctax.record.names import state_path
 from synctax.record.state import (
     read_state,
     state_before,
-    state_path,
     write_state,
     write_whole,
 )
@@ -140,7 +140,7 @@ def test_no_folder_has_no_states(tmp_path):
 def test_what_a_later_version_knows_is_passed_over(tmp_path):
     path = state_path(tmp_path, 0)
     keys = asdict(RankState(0, 1, "host", 1)) | {
-        "schema": "synctax.record/1",
+        "schema": "synctax.record-rank/1",
         "moon": "full",
     }
     write_whole(path, json.dumps(keys))
@@ -155,7 +155,7 @@ def test_what_a_later_version_knows_is_passed_over(tmp_path):
         "[]",
         "{}",
         '{"schema": "synctax.record/2"}',
-        '{"schema": "synctax.record/1"}',
+        '{"schema": "synctax.record-rank/1"}',
     ],
 )
 def test_what_is_no_state_is_named(tmp_path, text):
