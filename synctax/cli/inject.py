@@ -65,8 +65,8 @@ class Doses(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
     "--traces",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Judge traces with their truth, recorded or of synctax synth, instead of "
-    "recording a COMMAND.",
+    help="Judge what DIR holds, traces and their truth, recorded before or made by synctax "
+    "synth, instead of recording a COMMAND.",
 )
 @click.option(
     "-o",
@@ -75,7 +75,7 @@ class Doses(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
     metavar="DIR",
     default=DEFAULT_FOLDER,
     show_default=True,
-    help="Folder for the traces and their truth; all hosts must see it.",
+    help="Record into DIR: traces and their truth, not the result; all hosts must see it.",
 )
 @click.option(
     "--rank",
@@ -159,7 +159,8 @@ class Doses(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
     "--fail-below",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="Exit with 4 if fewer of these come back, of the collectives that were judged.",
+    help="Exit with 4 if fewer of these come back, of the collectives that could be "
+    "judged; with 1 if those are less than half of what was reached.",
 )
 @click.option(
     "--per-collective", is_flag=True, help="A row for every collective that is reached."
@@ -197,8 +198,8 @@ def inject(
     One rank is delayed on purpose, in random steps and calls, by several sizes; then it is
     measured and attributed as any job. Are the delayed rank and operator named, and does
     the tax rise by the delay? The script needs no change, as for `synctax record`; it must
-    run for as many steps as are skipped and recorded. What it prints comes before the
-    result; --result FILE keeps them apart.
+    run for as many steps as are skipped and recorded. All that it prints goes to stderr;
+    stdout is for the result, or --result FILE.
     """
     from synctax.cli.reading import worth_saying
     from synctax.experiment import judge, read_injections
@@ -236,4 +237,4 @@ def inject(
     said = worth_saying(result.excluded, out.verbosity)
     notes([*([unwritable] if unwritable else []), *said], out)
     emit(result, out, render=render)
-    stages.gate(recovered, fail_below)
+    stages.gate(recovered, fail_below, out)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from synctax.cli.job_options import check_first_step
 from synctax.errors import GateFailedError, SynctaxError
 from synctax.record.plan import DEFAULT_WARMUP, DelayRule, Plan
 from synctax.report.output import Output, Render, Result
@@ -44,7 +45,9 @@ def check(
     """Refuse options that contradict each other."""
     if bool(command) == (traces is not None):
         raise click.UsageError(
-            "give either a COMMAND to record, or --traces DIR with what was recorded", ctx
+            "give either a COMMAND to record, or --traces DIR to judge what has been "
+            "recorded into DIR",
+            ctx,
         )
     given = [
         option.opts[0]
@@ -54,14 +57,11 @@ def check(
     ]
     if traces is not None and given:
         raise click.UsageError(
-            f"{', '.join(given)}: of a recording only, and --traces has been recorded", ctx
-        )
-    if not skip and not step_at:
-        raise click.UsageError(
-            "the first step is known from its end on: --skip at least 1, or name a "
-            "function with --step-at",
+            f"{', '.join(given)}: for recording a COMMAND only; --traces DIR reads what "
+            "has been recorded, and --result FILE takes the result",
             ctx,
         )
+    check_first_step(ctx, skip=skip, step_at=step_at)
 
 
 def plan_of(
@@ -102,8 +102,9 @@ def recorded(
     JobFailedError
         If it fails.
     SynctaxError
-        If it leaves no trace.
+        If it leaves no trace, or none of a step that was to be delayed.
     """
+    from synctax.experiment.planned import put_off_text
     from synctax.record.launch import launch
     from synctax.report.streams import say, visible
 
@@ -111,7 +112,7 @@ def recorded(
     if out.verbosity >= 0:
         where = visible(str(plan.folder))
         say(f"synctax: recording {plan.steps} of {steps} steps into {where}")
-    outcome = launch(plan, command, overwrite=overwrite)
+    outcome = launch(plan, command, overwrite=overwrite, stdout_to_stderr=True)
     said = "; ".join(outcome.verdict())
     if outcome.exit_code:
         raise JobFailedError(said, outcome.exit_code)
@@ -122,6 +123,10 @@ def recorded(
         )
     if out.verbosity >= 0:
         say(f"synctax: {said}")
+    planned = range(plan.skip + plan.warmup, steps)
+    windows = [range(one.first_step, one.end_step) for one in outcome.ranks if one.trace]
+    if all(window.start >= planned.stop for window in windows):
+        raise SynctaxError(f"nothing was delayed: {put_off_text(planned, windows[0])}")
     return outcome
 
 
@@ -178,7 +183,7 @@ def result_of(
     return result, lambda shown: inject_view.parts(found, shown)
 
 
-def gate(found: "Recovered", fail_below: float | None) -> None:
+def gate(found: "Recovered", fail_below: float | None, out: Output) -> None:
     """Hold what came back against a limit.
 
     Raises
@@ -186,15 +191,30 @@ def gate(found: "Recovered", fail_below: float | None) -> None:
     GateFailedError
         If less came back.
     SynctaxError
-        If nothing could be judged.
+        If too little could be judged to tell.
     """
+    from synctax.experiment.recovered import LEAST_JUDGED_SHARE
+    from synctax.experiment.verdict import why_not_judged
+    from synctax.report.streams import say
+    from synctax.texts import counted
+
     if fail_below is None:
         return
     tally = found.tally
     if not tally.judged:
         raise SynctaxError(f"nothing to hold against --fail-below: {found.verdict()[0]}")
-    if tally.share < fail_below:
-        raise GateFailedError(
-            f"recovered {tally.recovered} of {tally.judged} collectives, a share of "
-            f"{tally.share:.3f}: below {fail_below:g}"
+    judged = f"{tally.judged:,} of {tally.reached:,} that were reached could be judged"
+    if tally.judged_share < LEAST_JUDGED_SHARE:
+        raise SynctaxError(
+            f"too little to hold against --fail-below: only {judged}, a share of "
+            f"{tally.judged_share:.3f} and below {LEAST_JUDGED_SHARE:g}, and of these "
+            f"{tally.recovered:,} were recovered; not judged: {why_not_judged(found)}"
         )
+    share = (
+        f"recovered {tally.recovered:,} of {counted(tally.judged, 'collective')}, a share "
+        f"of {tally.share:.3f} ({judged}, a share of {tally.judged_share:.3f})"
+    )
+    if tally.share < fail_below:
+        raise GateFailedError(f"{share}: below {fail_below:g}")
+    if out.verbosity >= 0:
+        say(f"synctax: {share}: not below {fail_below:g}")

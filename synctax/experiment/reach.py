@@ -96,7 +96,7 @@ def reach(matches: Matches, injections: Injections) -> Reach:
             (
                 "delay_not_matched",
                 (slot < 0) & ~last & ~outside,
-                "delays that reach a collective which is matched with none of other ranks",
+                "delays that reach a collective which is no part of any match",
             ),
         )
     )

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 DEFAULT_LEAST_US = 5_000.0
 """From this size on delays must come back."""
 
+LEAST_JUDGED_SHARE = 0.5
+"""Where fewer of those that are reached can be judged, their share proves nothing.
+
+If a share j is judged, and s of it recovered, then of all that are reached between s j and
+s j + 1 - j are. Below one half the part that nobody judged is the larger one.
+"""
+
 BIN_EDGES_US = (-20_000.0, -10_000.0, -5_000.0, -2_000.0, -1_000.0, 0.0, 1_000.0,
                 2_000.0, 5_000.0, 10_000.0, 20_000.0)  # fmt: skip
 """Ends of the bins of delay less slack, as in the paper's figure 5."""

@@ -64,21 +64,26 @@ def _recovery(found: "Recovered") -> str:
     )
 
 
-def _not_judged(found: "Recovered") -> list[str]:
-    tally = found.tally
-    missing = tally.reached - tally.judged
-    if not missing:
-        return []
+def why_not_judged(found: "Recovered") -> str:
+    """Count collectives that must come back and cannot be judged, by the chief reasons."""
     hits = found.hits
     why: dict[str, int] = {}
     for row in np.flatnonzero(found.due & ~(hits.judged & hits.alone)).tolist():
         status = SEVERAL if hits.judged[row] else hits.status[row]
         why[status] = why.get(status, 0) + 1
     most = sorted(why.items(), key=lambda pair: -pair[1])[:REASONS_NAMED]
-    named = ", ".join(f"{count:,} {status}" for status, count in most)
+    return ", ".join(f"{count:,} {status}" for status, count in most)
+
+
+def _not_judged(found: "Recovered") -> list[str]:
+    tally = found.tally
+    missing = tally.reached - tally.judged
+    if not missing:
+        return []
     said = (
-        f"{missing:,} more cannot be judged ({named}): of all {tally.reached:,} that are "
-        f"reached {percent(tally.share_of_reached)} are recovered"
+        f"{missing:,} more cannot be judged ({why_not_judged(found)}): of all "
+        f"{tally.reached:,} that are reached {percent(tally.share_of_reached)} are "
+        "recovered"
     )
     return [said]
 

@@ -25,11 +25,12 @@ INJECT = Table(
             "dose_us",
             "float",
             "us",
-            "delay asked for, in all where several reach one collective; of more than 16 "
-            "sizes the nearest of 1, 2, 5, 10, ...; 0: controls",
+            "delay asked for, in all where several reach one collective, of the rank "
+            "delayed most less the least; of more than 16 sizes the nearest of 1, 2, 5, "
+            "10, ...; 0: controls, and where ranks were delayed alike",
         ),
         Column("steps", "int", "", "steps that have it"),
-        Column("delays", "int", "", "delays put in"),
+        Column("delays", "int", "", "delays that reach them, of all ranks"),
         Column("collectives", "int", "", "collectives that these reach"),
         Column(
             "judged",
@@ -77,7 +78,7 @@ INJECT = Table(
             "through_cpu_share",
             "float",
             "",
-            "share of those judged whose path has host time",
+            "share of those judged whose `path_side` is `cpu`",
         ),
     ),
 )
@@ -95,8 +96,14 @@ INJECT_COLLECTIVES = Table(
         Column("step", "int", "", "step that was delayed, as the job counts them"),
         Column("delayed_rank", "int", "", "global rank that was delayed"),
         Column("operator", "str", "", "what was delayed on it"),
-        Column("delays", "int", "", "how many delays reach the collective"),
-        Column("dose_us", "float", "us", "delay asked for, in all; 0: a control"),
+        Column("delays", "int", "", "how many delays reach the collective, of all ranks"),
+        Column(
+            "dose_us",
+            "float",
+            "us",
+            "delay asked for, in all, of the rank delayed most less the least; 0: a "
+            "control, or ranks that were delayed alike",
+        ),
         Column("delay_us", "float", "us", "what it came to"),
         Column(
             "slack_us",
@@ -129,7 +136,9 @@ INJECT_COLLECTIVES = Table(
         ),
         Column("operator_path_share", "float", "", _OPERATOR_SHARE),
         Column("cpu_path_share", "float", "", _CPU_SHARE),
-        Column("path_side", "str", "", "`gpu`: the path has no host time; else `cpu`"),
+        Column(
+            "path_side", "str", "", "as in `attribute`: `cpu` if the path has host time"
+        ),
         Column("status", "str", "", "`ok`, or why it is not judged, as in `attribute`"),
         Column("reason", "str", "", "the same in words; null where it is judged"),
     ),

@@ -85,8 +85,30 @@ def test_nothing_is_kept_without_a_workspace(run, job, tmp_path):
 # ------------------------------------------------------------------ the gate
 
 
-def test_the_gate_passes_what_came_back(inject, job):
-    assert inject("--traces", job, "--fail-below", "1").exit_code == 0
+def test_the_gate_passes_what_came_back_and_says_of_how_many(inject, job):
+    result = inject("--traces", job, "--fail-below", "1")
+    assert result.exit_code == 0
+    assert (
+        "recovered 4 of 4 collectives, a share of 1.000 (4 of 4 that were reached could be "
+        "judged, a share of 1.000): not below 1"
+    ) in result.stderr
+    assert inject("--traces", job, "--fail-below", "1", "-q").stderr == ""
+
+
+@pytest.mark.parametrize(("heads", "exit_code"), [(2, 0), (3, 1)])
+def test_a_gate_needs_half_of_what_was_reached(inject, tmp_path, heads, exit_code):
+    """What reaches the first collective of the window cannot be judged."""
+    folder = GlooJob({(1, 6, 1): 9.0, (1, 7, 1): 9.0}).write(tmp_path / "job")
+    for number in range(heads):
+        more = GlooJob({(1, 40 + 20 * number, 0): 9.0}, first_step=40 + 20 * number)
+        more.write(folder)
+    result = inject("--traces", folder, "--fail-below", "1")
+    assert result.exit_code == exit_code
+    judged = f"2 of {2 + heads} that were reached could be judged"
+    assert judged in result.stderr
+    if exit_code:
+        assert "too little to hold against --fail-below: only 2 of 5" in result.stderr
+        assert "of these 2 were recovered; not judged: 3 head" in result.stderr
 
 
 def test_the_gate_fails_with_4_and_still_prints_the_table(inject, tmp_path):
@@ -96,7 +118,10 @@ def test_the_gate_fails_with_4_and_still_prints_the_table(inject, tmp_path):
     edit(path, delays=[*delays[:3], delays[3] | {"operator": "aten::bmm"}])
     result = inject("--traces", folder, "--fail-below", "0.9")
     assert result.exit_code == 4
-    assert "recovered 2 of 3 collectives, a share of 0.667: below 0.9" in result.stderr
+    assert (
+        "share of 0.667 (3 of 3 that were reached could be judged, a share of 1.000): below"
+        in result.stderr
+    )
     assert "recovered 2 of 3" in result.stdout
 
 
@@ -139,7 +164,13 @@ def test_wrong_use_ends_with_2(run, job, args):
 
 def test_an_option_that_a_recording_only_has_is_named(inject, job):
     result = inject("--traces", job, "--doses-ms", "1,2", "--pick", "1")
-    assert "--doses-ms, --pick: of a recording only" in result.stderr
+    assert "--doses-ms, --pick: for recording a COMMAND only" in result.stderr
+
+
+def test_the_folder_of_a_recording_is_not_taken_for_the_result(inject, job):
+    result = inject("--traces", job, "-o", "out.json")
+    assert result.exit_code == 2
+    assert "--result FILE takes the result" in result.stderr
 
 
 def test_traces_without_truth_end_with_3(inject, job, tmp_path):
@@ -160,9 +191,11 @@ def launched(monkeypatch):
     """Put a job in the place of `launch`; what was asked for, and what it leaves."""
     seen = {}
 
-    def launch(plan, command, *, overwrite=False):
+    def launch(plan, command, *, overwrite=False, stdout_to_stderr=False):
         seen.update(plan=plan, command=command, overwrite=overwrite)
+        seen["apart"] = stdout_to_stderr
         first = plan.skip + plan.warmup
+        late_by = seen.get("late_by", 0)
         if seen.get("traces", True):
             late = {(rule.rank, rule.first_step, 1): rule.us / 1000 for rule in plan.delays}
             made = GlooJob(late, steps=plan.steps, first_step=first)
@@ -173,8 +206,8 @@ def launched(monkeypatch):
                 rank,
                 seen.get("host", socket.gethostname()),
                 fate,
-                first_step=first,
-                end_step=first + plan.steps,
+                first_step=first + late_by,
+                end_step=first + late_by + plan.steps,
                 steps_seen=seen.get("steps", first + plan.steps),
                 trace=f"rank{rank}" if fate == "written" else "",
             )
@@ -197,6 +230,7 @@ def test_a_job_is_recorded_by_plan_and_judged(inject, launched, tmp_path):
     plan = launched["plan"]
     assert launched["command"] == ("torchrun", "x.py", "-q")
     assert launched["overwrite"] is True
+    assert launched["apart"] is True, "stdout is for the result"
     assert (plan.folder, plan.skip, plan.warmup, plan.steps) == (folder, 3, 1, 6)
     assert [rule.first_step for rule in plan.delays] == list(range(4, 10))
     assert sorted(rule.us for rule in plan.delays) == [0, 0, 5e3, 5e3, 1e4, 1e4]
@@ -235,6 +269,23 @@ def test_the_exit_code_of_the_job_is_kept(inject, launched, tmp_path):
     assert result.exit_code == 7
     assert "the job ended with exit code 7" in result.stderr
     assert result.stdout == ""
+
+
+def test_a_window_that_was_put_off_holds_no_delay_and_says_why(inject, launched, tmp_path):
+    launched["late_by"] = 30
+    result = inject("-o", tmp_path / "out", "--", "x")
+    assert result.exit_code == 1
+    assert (
+        "nothing was delayed: the window was put off: steps 6 to 35 were to be delayed, "
+        "and steps 36 to 65 were recorded"
+    ) in result.stderr
+    assert "a profiler of the job" in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_window_that_was_put_off_a_little_is_judged(inject, launched, tmp_path):
+    launched["late_by"] = 29
+    assert inject("-o", tmp_path / "out", "-q", "--", "x").exit_code == 0
 
 
 def test_a_job_that_is_too_short_says_how_long_it_must_be(inject, launched, tmp_path):

@@ -1,7 +1,7 @@
 """Jobs on CPUs with delays in them, and collectives that delays reach, made by hand."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from tests.trace.builders import annotation, cpu_op, distributed, group_config, 
 BASE_NS = 1_700_000_000_000_000_000
 MAIN, GLOO = 11, 12
 MM_US, ADD_US, ISSUE_US, TRANSFER_US = 300, 40, 20, 100
+ISSUER = "c10d::allreduce_"
 BEFORE_US = 10
 """How far into the operator the delay begins."""
 
@@ -26,6 +27,8 @@ class GlooJob:
     """Ranks that multiply, add and all-reduce, so many times a step.
 
     `late` has the delay in ms of (rank, step, call); what is 0 is told as a control.
+    Of the calls `ahead`, the collective is issued before the multiplication, and runs
+    after it. With `ISSUER` as the operator the delays are in what issues collectives.
     """
 
     late: Mapping[tuple[int, int, int], float]
@@ -36,6 +39,7 @@ class GlooJob:
     noise_us: int = 20
     first_step: int = 6
     operator: str = "aten::mm"
+    ahead: Collection[tuple[int, int, int]] = ()
 
     def write(self, folder: Path) -> Path:
         """Write traces and truth as the recorder does."""
@@ -68,16 +72,24 @@ class GlooJob:
                 for rank in range(self.ranks):
                     at = int(clock[rank])
                     ms = self.late.get((rank, step, call))
+                    late = round(1000 * (ms or 0))
+                    issue, mm, add = ISSUE_US, MM_US, ADD_US
+                    mm += int(rng.integers(0, self.noise_us + 1))
+                    if self.operator == ISSUER:
+                        names, issue = ("aten::mm", ISSUER), issue + late
+                    else:
+                        names, mm = (self.operator, ISSUER), mm + late
+                    first = (rank, step, call) in self.ahead
+                    begin, issued = (at + issue, at) if first else (at, at + mm + add)
                     if ms is not None:
-                        told[rank]["delays"].append(self._delay(step, call, ms, at))
-                    took = MM_US + int(rng.integers(0, self.noise_us + 1))
-                    took += round(1000 * (ms or 0))
+                        where = issued if self.operator == ISSUER else begin
+                        told[rank]["delays"].append(self._delay(step, call, ms, where))
                     events[rank] += [
-                        cpu_op(self.operator, at, took, tid=MAIN),
-                        cpu_op("aten::add", at + took, ADD_US, tid=MAIN),
-                        cpu_op("c10d::allreduce_", at + took + ADD_US, ISSUE_US, tid=MAIN),
+                        cpu_op(names[0], begin, mm, tid=MAIN),
+                        cpu_op("aten::add", begin + mm, add, tid=MAIN),
+                        cpu_op(names[1], issued, issue, tid=MAIN),
                     ]
-                    arrived[rank] = at + took + ADD_US + ISSUE_US
+                    arrived[rank] = at + mm + add + issue
                 end = int(arrived.max()) + TRANSFER_US
                 for rank, at in enumerate(arrived.tolist()):
                     size = {"Input Dims": "[[1024]]", "Input type": '["float"]'}

@@ -38,6 +38,9 @@ def test_a_dose_is_the_most_delayed_rank_less_the_least(found):
         assert sums[dose.rank] == max(sums)
         assert [found[i][1] for i in dose.rows] == [dose.rank] * len(dose.rows)
         assert len(dose.rows) >= 1
+        amounts = [asked for slot, _, asked, _ in found if slot == dose.slot]
+        assert dose.count == len(amounts)
+        assert dose.positive == sum(asked > 0 for asked in amounts)
 
 
 @given(delays, st.permutations(range(RANKS)))
@@ -61,6 +64,27 @@ def test_the_slack_of_one_delay_is_known_and_of_several_not():
     slot, position, ns = np.array([0, 1, 1]), np.array([1, 1, 1]), np.array([5, 5, 5])
     one, two = doses(slot, position, (ns, ns), np.array([3, 3, 3]), members)
     assert (one.slack_ns, two.slack_ns) == (3, -1)
+
+
+def test_delays_of_0_leave_the_slack_of_another_known():
+    slot, ns = np.zeros(3, np.int64), np.array([0, 7, 0])
+    (one,) = doses(slot, np.array([0, 1, 1]), (ns, ns), ns + 2, [np.arange(2)])
+    assert (one.rank, one.slack_ns, one.count, one.positive) == (1, 9, 3, 1)
+
+
+@pytest.mark.parametrize(
+    ("delays", "positive", "alone", "control"),
+    [
+        (1, 1, True, False),
+        (3, 1, True, False),
+        (2, 2, False, False),
+        (1, 0, True, True),
+        (2, 0, False, True),
+    ],
+)
+def test_one_delay_is_alone_whatever_has_0(delays, positive, alone, control):
+    hits = Hits.of([row(5.0, 6.0, delays=delays, positive=positive)])
+    assert (hits.alone.tolist(), hits.is_control.tolist()) == ([alone], [control])
 
 
 def test_a_control_belongs_to_its_rank():

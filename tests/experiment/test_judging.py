@@ -19,6 +19,7 @@ from tests.experiment.made import (
     ADD_US,
     BASE_NS,
     ISSUE_US,
+    ISSUER,
     GlooJob,
     attributed,
     edit,
@@ -121,6 +122,51 @@ def test_a_rank_that_others_are_delayed_with_is_late_by_the_difference(tmp_path)
     assert hits.rank[0] == 1
     assert hits.tax_us[0] == pytest.approx(7_000, abs=50)
     assert hits.tax_us[1] < 50
+
+
+def test_delays_of_several_ranks_leave_none_to_blame(tmp_path):
+    """One reaches it from each rank; of the second step's, the other is a control."""
+    late = {(0, 6, 1): 3.0, (1, 6, 1): 10.0, (0, 7, 1): 0.0, (1, 7, 1): 9.0}
+    found = judged(GlooJob(late).write(tmp_path))
+    assert found.hits.delays.tolist() == [2, 2]
+    assert found.hits.positive.tolist() == [2, 1]
+    assert found.hits.alone.tolist() == [False, True]
+    assert found.to_frame().delays.sum() == 4
+    assert (found.tally.reached, found.tally.judged, found.tally.recovered) == (2, 1, 1)
+    assert "1 more cannot be judged (1 reached by several delays" in found.verdict()[1]
+
+
+def test_ranks_that_were_delayed_alike_are_no_control(tmp_path):
+    late = {(rank, 7, 1): 5.0 for rank in (0, 1)} | {(1, 8, 1): 0.0}
+    hits = judged(GlooJob(late).write(tmp_path)).hits
+    assert hits.asked_us.tolist() == [0, 0]
+    assert hits.is_control.tolist() == [False, True]
+
+
+def test_what_was_issued_before_a_delay_is_not_reached_by_it(tmp_path):
+    """It began after the delay, behind others: on the CPU, too, there is a queue."""
+    at = (1, 7, 1)
+    one, other = GlooJob({at: 9.0}, ahead=[at]), GlooJob({at: 9.0})
+    ahead, behind = (judged(j.write(tmp_path / str(j.ahead))).hits for j in (one, other))
+    assert behind.index.tolist() == [4]
+    assert ahead.index.tolist() == [5]
+
+
+def test_a_delay_of_what_issues_a_collective_reaches_this_one(tmp_path):
+    job = GlooJob({(1, 7, 1): 9.0, (1, 8, 2): 6.0}, operator=ISSUER)
+    found = judged(job.write(tmp_path))
+    assert found.hits.index.tolist() == [4, 8]
+    assert found.hits.tax_us.tolist() == pytest.approx([9_000, 6_000], abs=50)
+    assert found.tally.recovered == 2
+
+
+def test_an_operator_that_is_named_like_a_collective_issues_none(tmp_path):
+    folder = GlooJob({(1, 7, 1): 9.0}).write(tmp_path)
+    for path in folder.rglob("rank1_*"):
+        path.write_text(path.read_text().replace("aten::mm", "aten::gather"))
+    found = judged(folder)
+    assert found.hits.index.tolist() == [4]
+    assert found.tally.recovered == 1
 
 
 def test_another_operator_of_the_name_does_not_do(tmp_path):
@@ -441,6 +487,65 @@ def test_the_truth_of_another_run_is_refused(folder):
     assert "of another run" in message
     assert "none of 12 delays lies in a step" in message
     assert "before the trace begins" in message
+
+
+def put_off(folder, *, by):
+    """Copy a job, and number the steps of its traces as if they had begun later."""
+    copied = folder.with_name(f"{folder.name}{by}")
+    folder = Path(shutil.copytree(folder, copied))
+    for path in folder.rglob("*_trace.json"):
+        whole = json.loads(path.read_text())
+        for event in whole["traceEvents"]:
+            name, _, number = event["name"].partition("#")
+            if number:
+                event["name"] = f"{name}#{int(number) + by}"
+        path.write_text(json.dumps(whole))
+    return folder
+
+
+def planned(folder, steps, **more):
+    """Let the truth tell of a rule for each of some steps."""
+    rules = [
+        {"operator": "aten::mm", "us": 5e3, "rank": 1, "first_step": n, "end_step": n + 1}
+        for n in steps
+    ]
+    edit(truth_of(folder, 0), rules=rules)
+    edit(truth_of(folder, 1), rules=rules, **more)
+
+
+def test_a_window_that_was_put_off_is_told_from_a_wrong_name(folder):
+    planned(folder, range(6, 18), delays=[])
+    assert "no operator that ran" in refused(folder, SynctaxError)
+    message = refused(put_off(folder, by=12), SynctaxError)
+    assert message.startswith("nothing was delayed: the window was put off: steps 6 to 17")
+    assert "steps 18 to 29 were recorded" in message
+    assert "--skip the steps that it takes" in message
+
+
+def test_delays_before_a_window_that_was_put_off_are_no_other_run(folder):
+    path = truth_of(folder, 1)
+    delays = json.loads(path.read_text())["delays"]
+    early = [
+        one | {key: one[key] - 10**10 for key in ("start_ns", "end_ns")} for one in delays
+    ]
+    planned(folder, range(6, 18), delays=early)
+    assert "is of another run" in refused(folder)
+    assert "the window was put off" in refused(put_off(folder, by=20), SynctaxError)
+    planned(folder, range(40, 52), delays=early)
+    assert "is of another run" in refused(folder), "no window is put off to an earlier step"
+
+
+def test_rules_for_steps_that_were_not_recorded_are_counted(folder):
+    planned(folder, range(6, 21))
+    (note,) = (n for n in judged(folder).notes if n.reason == "rule_outside_steps")
+    assert note.count == 3
+    assert note.detail.endswith("18 to 20, while traces hold 6 to 17")
+
+
+def test_a_rule_without_an_end_and_steps_that_are_not_marked_are_no_trouble(folder):
+    rule = {"operator": "aten::mm", "us": 5e3}
+    edit(truth_of(folder, 1), rules=[rule])
+    assert not any(n.reason == "rule_outside_steps" for n in judged(folder).notes)
 
 
 def test_a_delayed_rank_without_a_trace_is_named(folder):

@@ -6,7 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from synctax.experiment.lines import envelope, quantile_us, share_of, wilson
+from synctax.experiment.lines import (
+    INTERVAL,
+    LEAST_SPREAD,
+    LEVEL,
+    envelope,
+    quantile_us,
+    share_of,
+    wilson,
+)
+from synctax.schema import INJECT
 
 DOSES = np.repeat([0.0, 1000.0, 2000.0, 5000.0, 10_000.0, 20_000.0], 8)
 STEPS = np.repeat(np.arange(24), 2)
@@ -105,6 +114,50 @@ def test_resamples_that_hold_one_size_only_are_left_out():
     assert found.ordinary.slope_lo == pytest.approx(1)
 
 
+sizes_us = st.lists(
+    st.floats(0, 1e6).map(lambda us: round(us, 2)), min_size=2, max_size=9, unique=True
+)
+
+
+@settings(max_examples=60)
+@given(sizes_us, st.floats(-3, 3), st.integers(0, 99), st.sampled_from([1, 2, 9]))
+def test_on_a_line_both_ends_are_exact_whatever_is_drawn(sizes, slope, seed, resamples):
+    x = np.array(sizes)
+    y = 30 + slope * x
+    found = envelope(x, y, x, np.arange(x.size), resamples=resamples, seed=seed)
+    if found is None:
+        assert np.ptp(x) <= LEAST_SPREAD * x.max()
+        return
+    for line in (found.ordinary, found.robust):
+        ends = np.array([line.slope_lo, line.slope, line.slope_hi])
+        known = ends[np.isfinite(ends)]
+        np.testing.assert_allclose(known, slope, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_a_resample_of_one_size_says_nothing_of_the_slope(seed):
+    """How exactly a size was slept is no delay, though it differs."""
+    x = np.array([1000.24, 1000.9, 5000.3, 5000.1])
+    y = np.array([1010.0, 1400.0, 5300.0, 5000.0])
+    level, steps = np.round(x, -3), np.arange(4)
+    found = envelope(x, y, level, steps, resamples=FEW, seed=seed).ordinary
+    assert 0.8 < found.slope_lo <= found.slope <= found.slope_hi < 1.2
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_resamples_without_two_sizes_leave_no_interval_and_no_warning(seed):
+    x = np.array([1000.24, 5000.3])
+    found = envelope(x, x, x, np.arange(2), resamples=1, seed=seed)
+    assert found.ordinary.slope == pytest.approx(1)
+    ends = (found.ordinary.slope_lo, found.ordinary.slope_hi)
+    assert np.isnan(ends).all() or ends == pytest.approx((1, 1))
+
+
+def test_sizes_that_differ_by_rounding_are_one():
+    x = np.array([5e3, 5e3 * (1 + 1e-9)])
+    assert envelope(x, np.array([1.0, 2.0]), x, np.arange(2)) is None
+
+
 def test_one_step_has_a_slope_and_no_interval():
     x = np.array([0.0, 5.0])
     found = envelope(x, 2 * x, x, np.array([3, 3]))
@@ -157,6 +210,12 @@ def test_wilson_holds_the_share_and_is_the_same_for_failures(pair):
 )
 def test_wilson_is_as_published(hits, of, ends):
     assert wilson(hits, of) == pytest.approx(ends, abs=5e-5)
+
+
+def test_the_tables_say_the_level_that_intervals_have():
+    (column,) = (one for one in INJECT.columns if one.name == "recovered_lo")
+    assert f"{100 * LEVEL:.0f} % interval" == INTERVAL
+    assert f"{100 * LEVEL:.0f} %" in column.meaning
 
 
 def test_nothing_has_no_share():

@@ -8,6 +8,10 @@ import pytest
 from synctax.errors import BadInputError
 from synctax.experiment import read_injections
 from synctax.experiment.injections import Longer
+from synctax.experiment.read import read_truth
+from synctax.record.names import delays_file
+from synctax.record.plan import DelayRule
+from synctax.record.truth import Made, Truth, write_truth
 from synctax.synth import Delay, SynthJob, write
 from synctax.synth.program import build
 from tests.experiment.made import BASE_NS, edit, experiment, truth_of
@@ -29,6 +33,16 @@ def test_recorded_delays_are_read_as_they_are_told(folder):
     assert found.operators == ("aten::mm",)
     assert (found.told, found.meant) == ({0, 1}, {1})
     assert found.targets is None
+
+
+def test_truth_is_read_as_the_recorder_wrote_it(tmp_path):
+    rule = DelayRule("aten::*mm", 5e3, 8e3, "uniform", rank=3, first_step=2, nth=(0, 4))
+    made = Made(2, "aten::mm", 4, 0, 6_543.21, BASE_NS, BASE_NS + 6_600_000, 77, "host")
+    truth = Truth(3, "here", (rule, DelayRule("c10d::*", 0.0)), {2: {0: 5, 1: 1}}, (made,))
+    write_truth(tmp_path / delays_file(3), truth)
+    assert read_truth(tmp_path / delays_file(3)) == truth
+    found = read_injections(tmp_path)
+    assert (found.rules, found.asked_ns.tolist()) == (truth.rules, [6_543_210])
 
 
 def test_a_spin_on_the_gpu_lasts_what_was_asked(folder):
@@ -130,6 +144,7 @@ def test_another_kind_is_named(folder):
         {"rank": "one"},
         {"delays": 3},
         {"rules": [{"rank": 1}]},
+        {"rules": [{"operator": "aten::mm", "us": -1.0}]},
     ],
 )
 def test_what_is_missing_or_of_another_type_is_told(folder, keys):
@@ -139,7 +154,15 @@ def test_what_is_missing_or_of_another_type_is_told(folder, keys):
 
 @pytest.mark.parametrize(
     "change",
-    [{"asked_us": -1.0}, {"asked_us": 1e300}, {"end_ns": 0}, {"step": -1}, {"step": 2**40}],
+    [
+        {"asked_us": -1.0},
+        {"asked_us": 1e300},
+        {"end_ns": 0},
+        {"step": -1},
+        {"step": 2**40},
+        {"start_ns": -1},
+        {"end_ns": 2**63},
+    ],
 )
 def test_a_delay_that_is_none_is_refused(folder, change):
     path = truth_of(folder, 1)
