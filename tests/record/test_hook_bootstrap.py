@@ -6,10 +6,12 @@ import runpy
 import subprocess
 import sys
 import types
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
 
+import synctax
 from synctax.record.bootstrap import sitecustomize
 from synctax.record.bootstrap.sitecustomize import AfterImport
 from synctax.record.plan import Plan
@@ -26,12 +28,12 @@ def python(tmp_path):
     behind = tmp_path / "site"
     behind.mkdir()
 
-    def run(code, *flags, recorded=True, **variables):
+    def run(code, *flags, recorded=True, arguments=(), **variables):
         env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | variables
         env["PYTHONPATH"] = os.pathsep.join([BOOTSTRAP, str(behind)])
         if recorded:
             env["SYNCTAX_RECORD_PLAN"] = str(plan)
-        command = [sys.executable, *flags, "-c", code]
+        command = [sys.executable, *flags, "-c", code, *map(str, arguments)]
         return subprocess.run(
             command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False
         )
@@ -168,11 +170,39 @@ def test_a_python_without_synctax_uses_the_one_of_the_command(python, tmp_path):
     assert (tmp_path / "log" / "rank0.txt").read_text().startswith("begin")
 
 
-def test_a_synctax_that_the_script_has_imported_stays(monkeypatch):
+def test_a_synctax_that_the_script_has_imported_stays_if_it_is_of_our_version(monkeypatch):
     own = types.ModuleType("synctax")
+    own.__version__ = synctax.__version__
     monkeypatch.setitem(sys.modules, "synctax", own)
+    before = set(sys.modules)
     sitecustomize._load_synctax()
     assert sys.modules["synctax"] is own
+    assert set(sys.modules) == before
+
+
+def test_a_synctax_of_another_version_is_told_and_nothing_is_recorded(monkeypatch, capsys):
+    own = types.ModuleType("synctax")
+    own.__version__ = "0.0.1"
+    monkeypatch.setitem(sys.modules, "synctax", own)
+    sitecustomize.load_recorder(types.ModuleType("torch"))
+    (line,) = capsys.readouterr().err.splitlines()
+    both = f"imported synctax 0.0.1, and synctax {synctax.__version__} is to record it"
+    assert both in line
+
+
+def test_a_torch_that_was_imported_before_us_is_recorded(python):
+    fake_torch.write(python.site)
+    # as a .pth may do; python itself runs none of those in PYTHONPATH
+    code = (
+        "import sys, runpy; sys.path.insert(0, sys.argv[1]); import torch\n"
+        "runpy.run_path(sys.argv[2], run_name='sitecustomize')\n"
+        "sys.modules['torch'].optim.SGD().step()"
+    )
+    python.plan.write_text(Plan(python.plan.parent).to_json())
+    done = python(code, "-S", arguments=[python.site, sitecustomize.__file__])
+    assert done.stderr == ""
+    log = python.plan.parent / "log" / "rank0.txt"
+    assert log.read_text().startswith("begin")
 
 
 def test_synctax_is_imported_from_where_this_file_is(monkeypatch):
@@ -206,46 +236,131 @@ def module(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def finder():
-    seen = []
-    found = AfterImport("some_module", seen.append)
-    found.seen = seen
-    found.install()
-    yield found
-    found.remove()
+def waits(monkeypatch):
+    """Wait for `some_module`; return those that have been seen, a list that grows."""
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+
+    def waits():
+        seen = []
+        AfterImport("some_module", seen.append).install()
+        return seen
+
+    return waits
 
 
-def test_a_function_is_called_with_the_module_once_it_is_whole(module, finder):
+def test_a_function_is_called_with_the_module_once_it_is_whole(module, waits):
+    seen = waits()
     made = importlib.import_module("some_module")
-    assert finder.seen == [made]
-    assert finder not in sys.meta_path
+    assert seen == [made]
     assert "exec_module" not in vars(made.__loader__)
     importlib.reload(made)
-    assert finder.seen == [made]
+    assert seen == [made]
 
 
-def test_an_import_that_fails_may_be_tried_again(module, finder):
+def test_an_import_that_fails_may_be_tried_again(module, waits):
+    seen = waits()
     (module / "bad").touch()
     with pytest.raises(AssertionError):
         importlib.import_module("some_module")
-    assert finder.seen == []
+    assert seen == []
     (module / "bad").unlink()
     importlib.import_module("some_module")
-    assert len(finder.seen) == 1
+    assert len(seen) == 1
 
 
-def test_two_may_wait_for_one_module(module, finder):
-    seen = []
-    other = AfterImport("some_module", seen.append)
-    other.install()
+def test_two_may_wait_for_one_module(module, waits):
+    one, other = waits(), waits()
     made = importlib.import_module("some_module")
-    assert finder.seen == seen == [made]
-    assert {finder, other}.isdisjoint(sys.meta_path)
+    assert one == other == [made]
     assert "exec_module" not in vars(made.__loader__)
 
 
-def test_a_module_that_is_not_there_stays_missing(finder):
+def test_a_module_that_is_not_there_stays_missing(waits):
+    seen = waits()
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("some_module")
-    assert finder in sys.meta_path
-    assert finder.find_spec("another") is None
+    assert seen == []
+    assert sys.meta_path[0].find_spec("another") is None
+
+
+def test_a_module_that_is_there_already_is_seen_at_once(module, waits):
+    made = importlib.import_module("some_module")
+    finders = list(sys.meta_path)
+    assert waits() == [made]
+    assert sys.meta_path == finders
+
+
+def test_a_module_that_is_being_imported_is_not_seen_before_its_end(module, waits):
+    seen = []
+    sys.modules["look"] = types.SimpleNamespace(now=lambda: seen.append(waits()))
+    text = (module / "some_module.py").read_text()
+    (module / "some_module.py").write_text(f"import look\nlook.now()\n{text}")
+    importlib.import_module("some_module")
+    del sys.modules["look"]
+    assert seen == [[]]
+
+
+class Watched(list):
+    """A list of finders that tells when one is taken out or put in."""
+
+    changes = 0
+
+    def remove(self, value):
+        self.changes += 1
+        super().remove(value)
+
+    def insert(self, at, value):
+        self.changes += 1
+        super().insert(at, value)
+
+
+def test_the_list_of_finders_that_others_go_through_is_not_changed_by_an_import(
+    module, waits, monkeypatch
+):
+    seen = waits()
+    finders = Watched(sys.meta_path)
+    monkeypatch.setattr(sys, "meta_path", finders)
+    importlib.import_module("some_module")
+    assert len(seen) == 1
+    assert finders.changes == 0
+
+
+class Slotted:
+    """A loader that takes no attributes."""
+
+    __slots__ = ()
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        module.mark = 1
+
+
+class OfAll(Slotted):
+    """A loader that is a class, as that of frozen modules."""
+
+    @classmethod
+    def create_module(cls, spec):
+        return None
+
+    @classmethod
+    def exec_module(cls, module):
+        module.mark = 2
+
+
+@pytest.mark.parametrize(("loader", "mark"), [(Slotted(), 1), (OfAll, 2)])
+def test_a_loader_that_cannot_be_followed_loads_as_it_would(waits, loader, mark):
+    class Finder:
+        def find_spec(self, name, path, target):
+            return ModuleSpec(name, loader) if name == "some_module" else None
+
+    kept = dict(vars(OfAll))
+    sys.meta_path[:] = [types.SimpleNamespace(), Finder()]  # the first is of an old kind
+    seen = waits()
+    try:
+        assert importlib.import_module("some_module").mark == mark
+    finally:
+        sys.modules.pop("some_module", None)
+    assert seen == []
+    assert dict(vars(OfAll)) == kept

@@ -28,6 +28,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - no p
 class AfterImport:
     """A finder that calls a function when a module has been imported, once.
 
+    It stays where it is afterwards and finds nothing: to take a finder out would let an
+    import that another thread is at skip the next one.
+
     Parameters
     ----------
     name : str
@@ -38,48 +41,59 @@ class AfterImport:
 
     def __init__(self, name: str, call: "Callable[[ModuleType], None]") -> None:
         self.name = name
+        self.done = False
         self._call = call
 
     def install(self) -> None:
-        """Look at the modules that are imported from now on."""
-        sys.meta_path.insert(0, self)
-
-    def remove(self) -> None:
-        """Look at them no more."""
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
+        """Call at once if the module is there, else look at imports from now on."""
+        module = sys.modules.get(self.name)
+        if module is not None and not _is_running(module):
+            self._finish(module)
+        else:
+            sys.meta_path.insert(0, self)
 
     def find_spec(
-        self, name: str, _path: "Any" = None, _target: "Any" = None
+        self, name: str, path: "Any" = None, target: "Any" = None
     ) -> "ModuleSpec | None":
-        """Let others find the module, and its own loader call the function."""
-        if name != self.name:
+        """Let those behind find the module, and its own loader call the function."""
+        if self.done or name != self.name:
             return None
-        from importlib.util import find_spec  # takes longer than a whole start without
-
-        self.remove()  # or it would be asked again
-        try:
-            spec = find_spec(name)
-        finally:
-            self.install()
-        if hasattr(getattr(spec, "loader", None), "exec_module"):
-            self._follow(spec.loader)  # type: ignore[union-attr]
-        return spec
+        finders = list(sys.meta_path)
+        behind = finders[finders.index(self) + 1 :] if self in finders else []
+        for finder in behind:
+            find = getattr(finder, "find_spec", None)
+            spec = None if find is None else find(name, path, target)
+            if spec is not None:
+                self._follow(spec.loader)
+                return spec  # type: ignore[no-any-return]
+        return None
 
     def _follow(self, loader: "Any") -> None:
+        names = getattr(loader, "__dict__", None)
+        if not isinstance(names, dict) or not hasattr(loader, "exec_module"):
+            return  # a class that loads all modules, or one that takes no attributes
         run = loader.exec_module
-        hidden = vars(loader).get("exec_module")  # that of another who follows
+        hidden = names.get("exec_module")  # that of another who follows
 
         def exec_module(module: "ModuleType") -> None:
             if hidden is None:
-                del loader.exec_module  # its class has one
+                names.pop("exec_module", None)  # its class has one
             else:
-                loader.exec_module = hidden
+                names["exec_module"] = hidden
             run(module)
-            self.remove()  # not before: an import that fails may be tried again
+            self._finish(module)  # not before: an import that fails may be tried again
+
+        names["exec_module"] = exec_module
+
+    def _finish(self, module: "ModuleType") -> None:
+        if not self.done:
+            self.done = True
             self._call(module)
 
-        loader.exec_module = exec_module
+
+def _is_running(module: "ModuleType") -> bool:
+    """Whether a module is being imported, by another thread or further up."""
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 def run_hidden() -> None:
@@ -115,23 +129,36 @@ def _dotted(version: "Any") -> str:
 
 
 def _load_synctax() -> None:
-    """Import the synctax that this file belongs to, whatever the job has installed.
+    """Import the synctax that this file belongs to, unless the job has imported its own.
 
     Its folder does not enter `sys.path`: beside it may be all packages of an environment
     that is not the job's.
     """
-    if "synctax" in sys.modules:
+    if "synctax" not in sys.modules:
+        _run_package("synctax")
         return
+    ours = _run_package("synctax_of_the_command").__version__
+    del sys.modules["synctax_of_the_command"]
+    theirs = getattr(sys.modules["synctax"], "__version__", "of no version")
+    if theirs != ours:
+        raise RuntimeError(
+            f"the job has imported synctax {theirs}, and synctax {ours} is to record it; "
+            "install the same version for both"
+        )
+
+
+def _run_package(name: str) -> "Any":
     from importlib.util import module_from_spec, spec_from_file_location
 
     folder = os.path.dirname(os.path.dirname(HERE))  # noqa: PTH120
     start = os.path.join(folder, "__init__.py")  # noqa: PTH118
-    spec = spec_from_file_location("synctax", start, submodule_search_locations=[folder])
+    spec = spec_from_file_location(name, start, submodule_search_locations=[folder])
     if spec is None or spec.loader is None:
         raise ImportError(f"{start} cannot be imported")
     module = module_from_spec(spec)
-    sys.modules["synctax"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
+    return module
 
 
 if __name__ == "sitecustomize":
