@@ -207,7 +207,7 @@ def inject(
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 
-    stages.check(ctx, command, traces, skip=skip, step_at=step_at)
+    stages.check(ctx, command, traces, folder, skip=skip, step_at=step_at)
     asked: dict[str, Any] = {"traces": traces, "group": group, "least_ms": least_ms}
     cores = None
     if traces is None:

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from synctax.cli.job_options import check_first_step
 from synctax.errors import GateFailedError, SynctaxError
 from synctax.record.plan import DEFAULT_WARMUP, DelayRule, Plan
-from synctax.report.output import Output, Render, Result
+from synctax.report.output import SUFFIXES, Output, Render, Result
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
@@ -38,6 +38,7 @@ def check(
     ctx: click.Context,
     command: tuple[str, ...],
     traces: Path | None,
+    folder: Path,
     *,
     skip: int,
     step_at: str,
@@ -59,6 +60,12 @@ def check(
         raise click.UsageError(
             f"{', '.join(given)}: for recording a COMMAND only; --traces DIR reads what "
             "has been recorded, and --result FILE takes the result",
+            ctx,
+        )
+    if folder.suffix.lower() in SUFFIXES and not folder.is_dir():
+        raise click.UsageError(
+            f"-o names the folder of the recording, not {folder}; the result goes to "
+            f"--result {folder}",
             ctx,
         )
     check_first_step(ctx, skip=skip, step_at=step_at)

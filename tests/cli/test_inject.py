@@ -171,6 +171,9 @@ def test_the_folder_of_a_recording_is_not_taken_for_the_result(inject, job):
     result = inject("--traces", job, "-o", "out.json")
     assert result.exit_code == 2
     assert "--result FILE takes the result" in result.stderr
+    result = inject("-o", "out.json", "--", "python")
+    assert result.exit_code == 2
+    assert "the result goes to --result out.json" in result.stderr
 
 
 def test_traces_without_truth_end_with_3(inject, job, tmp_path):
