@@ -85,6 +85,7 @@ class Hook:
         self.plan = plan
         self.recording: Recording | None = None
         self.missing = "no optimizer stepped"
+        self.over = False
         self.steps = 0
         self._make = make
         self._lock = threading.RLock()
@@ -153,6 +154,8 @@ class Hook:
             self.steps += 1
             if not self.is_open():
                 self._signals.remove()
+                # one without a trace may have to tell others that it does not come
+                self.over = bool(self.recording.state.trace)
 
     def _end(self, reason: str) -> None:
         recording = self.recording
@@ -197,7 +200,7 @@ class Hook:
         self._signals.deliver()
 
     def _fail(self, error: Exception) -> None:
-        self._closed = True
+        self._closed = self.over = True
         what = f"the recorder failed: {first_line(error)}"
         say(what)
         self._write_off(what)
@@ -213,14 +216,14 @@ class Hook:
             say(str(error))
 
     def _close(self) -> None:
-        self._closed = True
+        self._closed = self.over = True
         self._signals.remove()
 
     def _in_child(self) -> None:
         """Make a forked child none of ours, unless the ranks are forked themselves."""
         self._lock = threading.RLock()
         self._owner = 0
-        self._closed = self._closed or self.recording is not None
+        self._closed = self.over = self._closed or self.recording is not None
         self._signals.in_child()
         if not self._closed:
             self._process = os.getpid()

@@ -5,7 +5,9 @@ has been imported when these are called.
 """
 
 import functools
+import inspect
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -16,6 +18,9 @@ from synctax.record.defined import Target, when_defined
 
 class Steps(Protocol):
     """What is told of steps; the process becomes a rank with the first call."""
+
+    over: bool
+    """Whether nothing more is to be told: a step then costs next to nothing more."""
 
     def begin(self) -> None:
         """The first step begins; told once."""
@@ -43,11 +48,19 @@ def by_optimizer(steps: Steps) -> None:
         if first() is optimizer:
             steps.step()
 
-    _around_optimizers(after=_untraced(stepped))
+    _around_optimizers(steps, after=stepped)
+
+
+class _Nested(threading.local):
+    """How deep this thread is in steps of optimizers that call each other."""
+
+    depth = 0
 
 
 def _around_optimizers(
-    before: Callable[..., None] = _nothing, after: Callable[..., None] = _nothing
+    steps: Steps,
+    before: Callable[[], None] = _nothing,
+    after: Callable[[object], None] = _nothing,
 ) -> None:
     """Call functions before and after an optimizer steps, but not where one calls another.
 
@@ -57,7 +70,23 @@ def _around_optimizers(
     from torch.optim import Optimizer
 
     hook = Optimizer.profile_hook_step  # makes what replaces `step` of each class
-    depth = 0
+    nested = _Nested()
+
+    def enter() -> None:
+        if steps.over:
+            return
+        if not nested.depth:
+            before()
+        nested.depth += 1
+
+    def leave(optimizer: object | None) -> None:
+        if steps.over:
+            return
+        nested.depth -= 1
+        if not nested.depth and optimizer is not None:
+            after(optimizer)
+
+    entered, left = _untraced(enter), _untraced(leave)
 
     @functools.wraps(hook)
     def profile_hook_step(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,16 +94,13 @@ def _around_optimizers(
 
         @functools.wraps(hooked)
         def call(optimizer: object, *args: Any, **kwargs: Any) -> Any:
-            nonlocal depth
-            if not depth:
-                before()
-            depth += 1
+            entered()
             try:
                 result = hooked(optimizer, *args, **kwargs)
-            finally:
-                depth -= 1
-            if not depth:
-                after(optimizer)
+            except BaseException:
+                left(None)  # a step that failed is none
+                raise
+            left(optimizer)
             return result
 
         return call
@@ -101,6 +127,8 @@ def _untraced(function: Callable[..., None]) -> Callable[..., None]:
 def by_function(target: Target, steps: Steps, tell: Callable[[str], None]) -> None:
     """End a step whenever a function returns; a call that raises ends none.
 
+    A coroutine returns when it has been awaited, a generator when it is exhausted.
+
     Parameters
     ----------
     target : Target
@@ -112,21 +140,63 @@ def by_function(target: Target, steps: Steps, tell: Callable[[str], None]) -> No
     compiler = sys.modules.get("torch.compiler")
     is_compiling = getattr(compiler, "is_compiling", lambda: False)
 
+    def passes() -> bool:
+        return is_compiling() or steps.over  # one graph may be all that is wanted
+
     def counted(function: Callable[..., Any]) -> Callable[..., Any]:
         tell(f"{target} was never called, or within torch.compile only")
+        return _counted(function, steps, passes)
+
+    when_defined(target, counted, tell)
+
+
+def _counted(
+    function: Callable[..., Any], steps: Steps, passes: Callable[[], bool]
+) -> Callable[..., Any]:
+    """Count the calls of a function, which end when it has done what it does.
+
+    Raises
+    ------
+    TypeError
+        If nothing tells when that is.
+    """
+    if inspect.isasyncgenfunction(function):
+        raise TypeError("it is an asynchronous generator")
+    if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if is_compiling():  # one graph may be all that is wanted
-                return function(*args, **kwargs)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            if passes():
+                return await function(*args, **kwargs)
             steps.begin()
-            result = function(*args, **kwargs)
+            result = await function(*args, **kwargs)
             steps.step()
             return result
 
-        return call
+        return awaited
+    if inspect.isgeneratorfunction(function):
 
-    when_defined(target, counted, tell)
+        @functools.wraps(function)
+        def generated(*args: Any, **kwargs: Any) -> Any:
+            if passes():
+                return (yield from function(*args, **kwargs))
+            steps.begin()
+            result = yield from function(*args, **kwargs)
+            steps.step()
+            return result
+
+        return generated
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if passes():
+            return function(*args, **kwargs)
+        steps.begin()
+        result = function(*args, **kwargs)
+        steps.step()
+        return result
+
+    return call
 
 
 def by_run(steps: Steps) -> None:
@@ -139,7 +209,7 @@ def by_run(steps: Steps) -> None:
             steps.begin()
 
     forward = register_module_forward_pre_hook(begin)
-    _around_optimizers(before=_untraced(begin))
+    _around_optimizers(steps, before=begin)
     _after_init_process_group(begin)
 
 

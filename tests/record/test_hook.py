@@ -164,6 +164,16 @@ def test_a_whole_run_counts_no_steps(watch, process, monkeypatch):
     assert one.recording.told == ["begin", "end KeyError: 'loss'"]
 
 
+@pytest.mark.parametrize("trace", ["iteration_9/rank3_trace.json.gz", ""])
+def test_it_is_over_with_the_trace_but_not_without_one(watch, trace):
+    one = watch()
+    one.step()
+    assert not one.over
+    one.recording.state = replace(one.recording.state, state="written", trace=trace)
+    one.step()
+    assert one.over == bool(trace)
+
+
 def test_nothing_is_done_after_the_end(watch, process):
     one = watch()
     one.step()

@@ -1,7 +1,9 @@
 """Which process becomes a rank, and what ends its steps: with a torch of a few lines."""
 
+import asyncio
 import importlib
 import sys
+import threading
 from importlib.machinery import ModuleSpec
 from types import SimpleNamespace
 
@@ -17,6 +19,7 @@ class Steps:
 
     def __init__(self):
         self.begun = self.ended = 0
+        self.over = False
 
     def begin(self):
         self.begun += 1
@@ -108,6 +111,40 @@ def test_a_step_that_raises_is_none(torch, steps):
     assert steps.ended == 1
 
 
+def test_optimizers_that_step_in_two_threads_at_once_end_their_own_steps(torch, steps):
+    inside, done = threading.Event(), threading.Event()
+
+    class Slow(torch.optim.Optimizer):
+        def step(self):
+            inside.set()
+            assert done.wait(10)
+
+    stepping.by_optimizer(steps)
+    other = threading.Thread(target=Slow().step)
+    other.start()
+    assert inside.wait(10)
+    torch.optim.SGD().step()
+    assert steps.ended == 1
+    done.set()
+    other.join()
+
+
+def test_nothing_is_told_once_it_is_over(torch, steps):
+    stepping.by_optimizer(steps)
+    optimizer = torch.optim.SGD()
+    optimizer.step()
+    steps.over = True
+    assert optimizer.step() == "stepped"
+    assert steps.ended == 1
+
+
+def test_a_torch_compile_that_is_there_already_does_not_compile_ours(torch):
+    importlib.import_module("torch._dynamo")
+    called = []
+    stepping._untraced(lambda *args: called.append(args))(1)
+    assert called == [(1, "disabled")]
+
+
 def test_what_torch_compile_meets_of_ours_is_not_compiled(torch):
     called = []
     call = stepping._untraced(lambda *args: called.append(args))
@@ -187,6 +224,67 @@ def test_a_function_within_torch_compile_is_not_counted(torch, steps, told, monk
     assert (step(), steps.ended) == ("done", 1)
 
 
+@pytest.fixture
+def counted(steps):
+    def counted(function):
+        return stepping._counted(function, steps, lambda: steps.over)
+
+    return counted
+
+
+def test_a_coroutine_ends_a_step_when_it_has_been_awaited(steps, counted):
+    seen = []
+
+    async def function(x):
+        seen.append((steps.begun, steps.ended))
+        await asyncio.sleep(0)
+        return 1 / x
+
+    call = counted(function)
+    waiting = call(2)
+    assert (steps.begun, steps.ended) == (0, 0)
+    assert asyncio.run(waiting) == 0.5
+    assert (steps.begun, steps.ended, seen) == (1, 1, [(1, 0)])
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(call(0))
+    steps.over = True
+    assert asyncio.run(call(4)) == 0.25
+    assert (steps.begun, steps.ended) == (2, 1)
+
+
+def test_a_generator_ends_a_step_when_it_is_exhausted(steps, counted):
+    def function(n):
+        yield from range(n)
+        return "end"
+
+    call = counted(function)
+
+    def outer():
+        return (yield from call(3))
+
+    running = outer()
+    assert [next(running) for _ in range(3)] == [0, 1, 2]
+    assert (steps.begun, steps.ended) == (1, 0)
+    with pytest.raises(StopIteration) as stop:
+        next(running)
+    assert (stop.value.value, steps.ended) == ("end", 1)
+    steps.over = True
+    assert list(call(2)) == [0, 1]
+    assert (steps.begun, steps.ended) == (1, 1)
+
+
+def test_calls_are_passed_on_once_it_is_over(steps, counted):
+    call = counted(lambda x: x + 1)
+    assert call(1) == 2
+    steps.over = True
+    assert call(2) == 3
+    assert (steps.begun, steps.ended) == (1, 1)
+
+
+async def asynchronous_generator():
+    yield 1
+
+
 class Trainer:
     """What a script may have: methods of three kinds, one more in a class within."""
 
@@ -247,6 +345,7 @@ def test_methods_are_counted_however_they_are_bound(path, call, result, steps, t
         ("Trainer.Other.step", "Trainer has no Other"),
         ("Nothing.step", "has no Nothing"),
         ("nothing", "has no nothing"),
+        ("asynchronous_generator", "it is an asynchronous generator"),
     ],
 )
 def test_what_cannot_be_counted_is_told(path, reason, steps, told):
