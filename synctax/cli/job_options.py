@@ -1,6 +1,9 @@
-"""What holds for options of every command that records a job."""
+"""What holds for options of every command that records or delays a job."""
 
 import click
+
+UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
+"""Units of a delay as users write it, `ms=5`, in µs."""
 
 
 def check_first_step(ctx: click.Context, *, skip: int, step_at: str) -> None:

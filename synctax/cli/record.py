@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from synctax.cli.job_options import check_first_step
 from synctax.cli.options import Finite, verbosity, verbosity_options
 from synctax.cli.record_types import DelayRuleType
 from synctax.errors import SynctaxError
@@ -194,12 +195,7 @@ def _check(ctx: click.Context, *, skip: int, step_at: str, whole_run: bool) -> N
         given = ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
         if whole_run and given:
             raise click.UsageError(f"--whole-run leaves nothing for --{name}", ctx)
-    if not skip and not step_at:
-        raise click.UsageError(
-            "the first step is known from its end on: --skip at least 1, or name a "
-            "function with --step-at",
-            ctx,
-        )
+    check_first_step(ctx, skip=skip, step_at=step_at)
 
 
 def _what(plan: Plan) -> str:

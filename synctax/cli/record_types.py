@@ -5,10 +5,9 @@ from typing import Any, NamedTuple, cast, get_args
 
 import click
 
+from synctax.cli.job_options import UNITS_US
 from synctax.cli.options import Finite, StepRange
 from synctax.record.plan import DelayRule, How, Law, Side
-
-UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
 
 KEYS = {"op", "rank", "step", "nth", "pick", "law", "seed", "side", "how"}
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin, get_
 
 import click
 
+from synctax.cli.job_options import UNITS_US
 from synctax.cli.options import Decorator, Finite, RankSet, verbosity, verbosity_options
 from synctax.report.streams import encoding_of, spelled, visible
 from synctax.synth.answers import Truth
@@ -26,7 +27,6 @@ SCHEMA = "synctax.synth/1"
 MANY_RANK_STEPS = 50
 """From here on a terminal shows progress."""
 
-_UNITS_US = {"us": 1.0, "ms": 1e3, "s": 1e6}
 _SIDES = " or ".join((", ".join(get_args(Side)[:-1]), get_args(Side)[-1]))
 
 
@@ -40,7 +40,7 @@ class DelayType(click.ParamType):  # type: ignore[type-arg]  # generic since cli
     ) -> Delay:
         """Parse the text into a delay."""
         keys = dict(part.strip().partition("=")[::2] for part in str(value).split(","))
-        units = keys.keys() & _UNITS_US.keys()
+        units = keys.keys() & UNITS_US.keys()
         place = keys.keys() & {"kernel", "collective"}
         needed = {"rank", "step"} | place | units
         if not (
@@ -58,7 +58,7 @@ class DelayType(click.ParamType):  # type: ignore[type-arg]  # generic since cli
         unit = units.pop()
         rank, step = (int(click.INT(keys[key], param, ctx)) for key in ("rank", "step"))
         kernel = int(click.INT(keys["kernel"], param, ctx)) if "kernel" in place else None
-        delay_us = Finite()(keys[unit], param, ctx) * _UNITS_US[unit]
+        delay_us = Finite()(keys[unit], param, ctx) * UNITS_US[unit]
         delay = Delay(
             rank, step, kernel, delay_us, cast("Side", side), keys.get("collective", "")
         )
