@@ -18,8 +18,9 @@ class Relay:
 
     On a terminal the job stays in the group of this process, so that both are stopped,
     continued and interrupted together; what the terminal has sent to both is not passed
-    on. Without one whoever signals this process or its group means the job, which has a
-    group of its own and gets each signal once.
+    on: so one of those that is sent to this process alone, as by `kill -INT`, reaches
+    nobody; SIGTERM does. Without one whoever signals this process or its group means the
+    job, which has a group of its own and gets each signal once.
     """
 
     def __init__(self) -> None:
@@ -39,6 +40,10 @@ class Relay:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        if self._job is None:
+            # no job has come of it: what was meant for one was meant for this process
+            for number in self._early:
+                signal.raise_signal(number)
 
     def started(self, job: Job) -> None:
         """Tell which process is the job; what came before reaches it now."""

@@ -4,13 +4,18 @@ Python runs a handler in the main thread, between two instructions. A main threa
 blocked in a wait of C++, as of a collective whose other ranks are gone, comes to none. So
 a thread reads the numbers of signals from the wakeup descriptor, and acts if the main
 thread does not.
+
+A script that puts a handler of its own in the place of ours later keeps it; the window is
+then ended from the thread, whether or not the script goes on afterwards.
 """
 
 import ctypes
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -19,6 +24,9 @@ GRACE_S = 1.0
 
 NUMBERS = (signal.SIGTERM, signal.SIGINT)
 """torchrun ends the ranks that are left with SIGTERM, and with SIGKILL 30 s later."""
+
+_HANDLED = 0
+"""What the main thread adds to the numbers of signals when it has come to its handler."""
 
 
 class Signals:
@@ -39,7 +47,6 @@ class Signals:
         self._busy = busy
         self._before: dict[int, Any] = {}
         self._late: list[tuple[Any, int, FrameType | None]] = []
-        self._caught_one = threading.Event()
         self._wakeup: tuple[int, int] | None = None
 
     def install(self) -> None:
@@ -97,11 +104,18 @@ class Signals:
         threading.Thread(target=self._read, args=(reader,), name=name, daemon=True).start()
 
     def _read(self, reader: int) -> None:
-        while number := os.read(reader, 1):
-            if number[0] in self._before:
-                if not self._caught_one.wait(GRACE_S):
-                    self._for_blocked(number[0])
-                self._caught_one.clear()
+        more = select.poll()
+        more.register(reader, select.POLLIN)
+        waiting = _HANDLED
+        while True:
+            if waiting != _HANDLED and not more.poll(1000 * GRACE_S):
+                self._for_blocked(waiting)
+                waiting = _HANDLED
+            came = os.read(reader, 1)
+            if not came:
+                break
+            if came[0] == _HANDLED or came[0] in self._before:
+                waiting = came[0]
         os.close(reader)
 
     def _for_blocked(self, number: int) -> None:
@@ -117,7 +131,9 @@ class Signals:
             os.kill(os.getpid(), number)
 
     def _caught(self, number: int, frame: FrameType | None) -> None:
-        self._caught_one.set()
+        if self._wakeup is not None:
+            with suppress(OSError):  # it is full: the other thread is far behind
+                os.write(self._wakeup[1], bytes([_HANDLED]))
         before = self._before.get(number, signal.SIG_DFL)
         late = self._busy() and not self._late  # a second one is not kept waiting
         if late:

@@ -206,6 +206,25 @@ def test_another_thread_acts_where_the_main_thread_is_blocked(caller, script_han
     assert script_handler == [signal.SIGTERM]
 
 
+def test_signals_that_come_together_are_not_taken_for_those_of_a_blocked_thread(
+    caller, script_handler
+):
+    for _ in range(20):
+        terminate()
+        terminate()
+    time.sleep(3 * signals.GRACE_S)
+    assert {main for _, main in caller.acts} == {True}
+    assert len(caller.acts) == len(script_handler) == 40
+
+
+def test_the_window_ends_where_a_later_handler_of_the_script_goes_on(caller):
+    got = []
+    signal.signal(signal.SIGTERM, lambda *_: got.append(1))
+    terminate()
+    until(lambda: caller.acts)
+    assert (caller.acts, got) == ([("SIGTERM", False)], [1])
+
+
 def test_other_signals_are_none_of_ours(caller):
     got = []
     before = signal.signal(signal.SIGUSR1, lambda *_: got.append(1))

@@ -225,6 +225,11 @@ def test_a_signal_that_comes_before_the_job_reaches_it(monkeypatch):
     assert signal.getsignal(signal.SIGTERM) == before
 
 
+def test_a_signal_that_comes_before_a_job_that_does_not_start_is_this_processs_own():
+    with pytest.raises(KeyboardInterrupt), Relay():
+        os.kill(os.getpid(), signal.SIGINT)
+
+
 def test_the_terminals_own_signals_are_not_passed_on(monkeypatch):
     monkeypatch.setattr("synctax.record.relay._foreground_group", os.getpgrp)
     with Relay() as relay:
