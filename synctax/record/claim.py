@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 
 from synctax.errors import BadInputError, SynctaxError
 from synctax.record import names
+from synctax.record.outcome import is_running, read_ranks
 from synctax.record.state import RankState, read_state
 
 NOTES = f"{names.STATES}/*.json"
@@ -37,7 +38,7 @@ def claim(folder: Path, *, overwrite: bool) -> None:
     ------
     OccupiedFolderError
         If there are such files and they are to stay, or there are others that a later
-        command would take for traces. Nothing has been removed then.
+        command would take for traces, or a job is at it. Nothing has been removed then.
     """
     own = of_recording(folder)
     other = sorted({path for p in TRACES for path in folder.glob(p)} - own)
@@ -49,6 +50,10 @@ def claim(folder: Path, *, overwrite: bool) -> None:
     if own and not overwrite:
         raise OccupiedFolderError(
             f"{folder} holds a recording; --overwrite replaces it, -o DIR names another"
+        )
+    if any(map(is_running, read_ranks(folder)[0])):
+        raise OccupiedFolderError(
+            f"a job is recording into {folder}; wait for its end, or -o DIR names another"
         )
     for path in own:
         path.unlink()

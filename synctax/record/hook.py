@@ -15,11 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from synctax.record.alive import is_alive
 from synctax.record.defined import Target
 from synctax.record.names import PROCESS_SCHEMA, process_path
 from synctax.record.plan import Plan
 from synctax.record.signals import Signals
-from synctax.record.state import write_state, write_whole
+from synctax.record.state import RankState, state_before, write_state, write_whole
 from synctax.record.stepping import by_function, by_optimizer, by_run
 from synctax.record.trouble import first_line
 
@@ -131,7 +132,8 @@ class Hook:
             return
         error = last_error()
         if self.recording is None:
-            self._run(lambda: self._leave_word(error))
+            missing = self.missing if error is None else f"{self.missing}; {error}"
+            self._run(lambda: None if _is_helper() else self._leave_word(missing))
         else:
             self._end("" if error is None else error + self._where())
         self._close()
@@ -141,7 +143,13 @@ class Hook:
     def _begin(self) -> None:
         if self.recording is not None:  # another thread was faster
             return
-        self.recording = self._make(self.plan, say=_say_nothing)
+        recording = self._make(self.plan, say=_say_nothing)
+        other = other_process(self.plan.folder, recording.state)
+        if other:
+            self._leave_word(other, double=True)
+            self._close()
+            return
+        self.recording = recording
         self._signals.install()
         self.recording.begin()
         # after what the recording registers, so that it runs before and knows the reason
@@ -234,10 +242,8 @@ class Hook:
     def _miss(self, what: str) -> None:
         self.missing = what
 
-    def _leave_word(self, error: str | None) -> None:
+    def _leave_word(self, reason: str, *, double: bool = False) -> None:
         """Say why a process that imported torch is no rank, in a file beside the ranks."""
-        if _is_helper():
-            return
         host = socket.gethostname()
         word = {
             "schema": PROCESS_SCHEMA,
@@ -245,10 +251,33 @@ class Hook:
             "pid": os.getpid(),
             "rank": os.environ.get("RANK", ""),
             "command": sys.orig_argv,
-            "reason": self.missing if error is None else f"{self.missing}; {error}",
+            "reason": reason,
+            "double": double,
         }
         path = process_path(self.plan.folder, host, os.getpid())
         write_whole(path, json.dumps(word) + "\n")
+
+
+def other_process(folder: Path, state: RankState) -> str:
+    """Say that another process is the rank that this one would be; empty if none is.
+
+    It may be one that is still there, whose environment this one has, or, where nothing
+    names ranks, one that has recorded before. A rank that has ended otherwise may come
+    again: launchers start jobs anew.
+
+    Parameters
+    ----------
+    folder : Path
+    state : RankState
+        Of this process.
+    """
+    other = state_before(folder, state.rank)
+    if other is None or (other.pid, other.host) == (state.pid, state.host):
+        return ""
+    named = "RANK" in os.environ or state.world_size > 1
+    if is_alive(other) or (other.trace and not named):
+        return f"process {other.pid} is rank {state.rank}"
+    return ""
 
 
 def last_error() -> str | None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Literal, TypeVar
 
 from synctax.errors import BadInputError
 from synctax.record import names
+from synctax.record.alive import is_alive
 from synctax.record.plan import Plan
 from synctax.record.state import RankState, read_state
 from synctax.record.trouble import first_line
@@ -19,8 +19,8 @@ Fate = Literal["written", "cut", "nothing", "died", "running", "absent"]
 STILL_RUNS = "it still ran when the command had ended"
 
 DIED = {
-    "waiting": "ended without a word before its window began",
-    "recording": "ended without a word while it recorded",
+    "waiting": "ended without a word before the window began",
+    "recording": "ended without a word while recording",
 }
 """Why there is no trace of a rank whose last state says that it runs."""
 
@@ -260,27 +260,7 @@ def _state(path: Path) -> RankState:
 
 def is_running(state: RankState) -> bool:
     """Whether a rank has not ended its recording and its process is there, on this host."""
-    if state.state not in DIED or state.host != socket.gethostname():
-        return False
-    try:
-        os.kill(state.pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # of another user
-        return True
-    return not _is_zombie(state.pid)
-
-
-def _is_zombie(pid: int) -> bool:
-    """Whether a process has ended and waits to be noticed by its parent.
-
-    Linux tells. Elsewhere such a process is taken to run.
-    """
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[:1] == ["Z"]
+    return state.state in DIED and is_alive(state)
 
 
 def _outcome(state: RankState) -> RankOutcome:

@@ -34,19 +34,33 @@ def _nothing(*_: object) -> None:
 
 
 def by_optimizer(steps: Steps) -> None:
-    """End a step with each step of the first optimizer that takes one.
+    """End a step with each step of the optimizer that has taken most.
 
-    Others, of other parameters or models, step as often as they like. Should the first be
-    deleted, the next to step takes its place.
+    Of several that take turns that is the first, and the others end none. One that a
+    script only tries beforehand is overtaken, and the count is then that of the other, as
+    on ranks that did not try. Should the one that counts be deleted, the next to step
+    takes its place.
     """
-    first: Callable[[], object] = lambda: None  # noqa: E731 - what a dead reference gives
+    # not by the optimizer itself: it need not be hashable
+    taken: dict[int, tuple[Callable[[], object], int]] = {}
+    most = 0
+    leader: Callable[[], object] = lambda: None  # noqa: E731 - what a dead reference gives
+    lock = threading.Lock()
 
     def stepped(optimizer: object) -> None:
-        nonlocal first
-        if first() is None:
-            first = weakref.ref(optimizer)
-        if first() is optimizer:
-            steps.step()
+        nonlocal most, leader
+        with lock:
+            it, number = taken.get(id(optimizer), (leader, 0))
+            if leader() is None:
+                number = most
+            elif it() is not optimizer:  # one that is gone had the same address
+                number = 0
+            number += 1
+            taken[id(optimizer)] = weakref.ref(optimizer), number
+            if number <= most:
+                return
+            most, leader = number, weakref.ref(optimizer)
+        steps.step()
 
     _around_optimizers(steps, after=stepped)
 

@@ -96,7 +96,7 @@ def test_the_exit_code_of_the_job_is_kept(record, job, steps, code):
 def test_a_job_that_dies_amid_the_window_is_told(record, job):
     result = record("--", *job(7, last="os._exit(9)"))
     assert result.exit_code == 9
-    assert "rank 0 ended without a word while it recorded: killed" in result.stderr
+    assert "rank 0 ended without a word while recording: killed" in result.stderr
 
 
 def test_a_job_without_torch_is_told(record, job):

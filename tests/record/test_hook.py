@@ -23,10 +23,11 @@ from synctax.record.trouble import LONGEST_LINE
 class Recording:
     """Lists what it is told; its window is open until it ends."""
 
-    def __init__(self, plan, *, say):
+    def __init__(self, plan, *, say, world_size=4):
         self.plan, self.say = plan, say
         self.told = []
-        self.state = RankState(3, 4, "node-a", os.getpid(), state="recording")
+        host = socket.gethostname()
+        self.state = RankState(3, world_size, host, os.getpid(), state="recording")
 
     def begin(self):
         self.told.append("begin")
@@ -249,6 +250,66 @@ def test_a_process_without_a_step_leaves_a_word(watch, process, monkeypatch):
     assert word["reason"] == "no optimizer stepped; OSError: no data"
     assert (word["rank"], word["pid"]) == ("2", os.getpid())
     assert word["host"] == socket.gethostname()
+
+
+def before(tmp_path, pid, **keys):
+    """Leave the state of rank 3 of another process."""
+    write_state(tmp_path, RankState(3, 4, socket.gethostname(), pid, **keys))
+    return read_states(tmp_path)
+
+
+TRACE = "iteration_9/rank3_trace.json.gz"
+
+
+@pytest.mark.parametrize(
+    ("keys", "rank", "world_size"),
+    [
+        ({"state": "waiting"}, "3", 4),  # alive: it has the environment of that one
+        ({"state": "written", "trace": TRACE}, "3", 4),
+        ({"state": "written", "trace": TRACE, "pid": 0}, None, 1),  # one job after another
+        ({"state": "cut", "trace": TRACE, "pid": 0}, None, 1),
+    ],
+)
+def test_a_process_whose_rank_is_another_leaves_its_trace_alone(
+    watch, process, tmp_path, monkeypatch, keys, rank, world_size
+):
+    if rank:
+        monkeypatch.setenv("RANK", rank)
+    pid = keys.pop("pid", os.getppid())
+    monkeypatch.setattr(hook, "is_alive", lambda state: state.pid == os.getppid())
+    states = before(tmp_path, pid, **keys)
+    one = watch()
+    one._make = lambda plan, say: Recording(plan, say=say, world_size=world_size)
+    one.step()
+    one.step()
+    process.exit()
+    assert (one.recording, one.over) == (None, True)
+    assert read_states(tmp_path) == states
+    (word,) = words(one)
+    assert (word["reason"], word["double"]) == (f"process {pid} is rank 3", True)
+
+
+@pytest.mark.parametrize(
+    "keys", [{"state": "cut", "trace": TRACE}, {"state": "recording"}, {"pid": os.getpid()}]
+)
+def test_a_rank_that_is_started_anew_is_recorded_anew(watch, tmp_path, monkeypatch, keys):
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setattr(hook, "is_alive", lambda _: False)
+    before(tmp_path, **{"pid": 17} | keys)
+    one = watch()
+    one.step()
+    assert one.recording.told == ["begin", "step"]
+
+
+def test_lone_jobs_of_which_the_first_left_nothing_are_recorded(
+    watch, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(hook, "is_alive", lambda _: False)
+    before(tmp_path, 17, state="nothing")
+    one = watch()
+    one._make = lambda plan, say: Recording(plan, say=say, world_size=1)
+    one.step()
+    assert one.recording.told == ["begin", "step"]
 
 
 @pytest.mark.parametrize("kind", ["launcher", "compiler", "child"])

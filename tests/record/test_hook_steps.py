@@ -8,6 +8,8 @@ from importlib.machinery import ModuleSpec
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from synctax.record import stepping
 from synctax.record.defined import Target, when_defined
@@ -63,6 +65,30 @@ def test_a_second_optimizer_ends_no_step(torch, steps):
         first.step()
         second.step()
     assert steps.ended == 3
+
+
+@given(st.lists(st.integers(0, 3), max_size=40))
+def test_the_steps_are_those_of_the_optimizer_that_took_most(order):
+    steps, calls = Steps(), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stepping, "_around_optimizers", lambda _, after: calls.append(after))
+        stepping.by_optimizer(steps)
+    optimizers = [Unhashable() for _ in range(4)]
+    for number, which in enumerate(order, 1):
+        calls[0](optimizers[which])
+        assert steps.ended == max(map(order[:number].count, range(4)))
+
+
+def test_an_optimizer_that_a_rank_only_tries_shifts_no_step(torch):
+    counts = []
+    stepping.by_optimizer(steps := Steps())
+    trial, other = torch.optim.SGD(), torch.optim.SGD()
+    for _ in range(3):
+        trial.step()
+    for _ in range(10):
+        other.step()
+        counts.append(steps.ended)
+    assert counts == [3, 3, *range(3, 11)]
 
 
 def test_counting_goes_on_with_another_when_the_first_optimizer_is_deleted(torch, steps):
@@ -279,6 +305,10 @@ def test_calls_are_passed_on_once_it_is_over(steps, counted):
     steps.over = True
     assert call(2) == 3
     assert (steps.begun, steps.ended) == (1, 1)
+
+
+class Unhashable:
+    __hash__ = None
 
 
 async def asynchronous_generator():

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import socket
 from dataclasses import replace
 
 import pytest
@@ -73,6 +75,21 @@ def test_notes_alone_are_not_removed_unasked_either(tmp_path, name):
         claim(tmp_path, overwrite=False)
     claim(tmp_path, overwrite=True)
     assert not (tmp_path / "record").exists()
+
+
+def test_a_job_that_is_recording_keeps_its_folder(tmp_path):
+    recording(tmp_path)
+    state = RankState(0, 2, socket.gethostname(), os.getpid(), state="waiting")
+    write_state(tmp_path, state)
+    (tmp_path / "iteration_9" / "rank0_trace.json.gz").unlink()
+    (tmp_path / "iteration_9" / "rank0_delays.json").unlink()
+    before = files(tmp_path)
+    with pytest.raises(OccupiedFolderError, match="a job is recording into"):
+        claim(tmp_path, overwrite=True)
+    assert files(tmp_path) == before
+    write_state(tmp_path, replace(state, state="nothing"))
+    claim(tmp_path, overwrite=True)
+    assert files(tmp_path) == set()
 
 
 def test_what_a_killed_rank_was_writing_goes_with_it(tmp_path):

@@ -132,7 +132,7 @@ def test_where_a_rank_is_killed_the_others_leave_their_traces(killed):
         assert killed.ranks[rank]["first_step"] == 3
         assert killed.ranks[rank]["reason"]
         assert killed.marks(rank)[0] == "ProfilerStep#3"
-    assert any("rank 3 ended without a word while it recorded" in v for v in killed.verdict)
+    assert any("rank 3 ended without a word while recording" in v for v in killed.verdict)
 
 
 def test_ctrl_c_ends_ranks_with_their_traces_even_if_they_wait_for_another(folder):

@@ -119,8 +119,8 @@ def test_each_fate_is_told_with_its_reason_once(tmp_path):
         "ranks 1-2 recorded a part: SIGTERM came in step 7",
         "rank 3 recorded a part: ValueError: bad in step 7",
         "rank 6 recorded nothing: no reason is known",
-        f"rank 4 ended without a word while it recorded: {BY_WHAT}",
-        f"rank 5 ended without a word before its window began: {BY_WHAT}",
+        f"rank 4 ended without a word while recording: {BY_WHAT}",
+        f"rank 5 ended without a word before the window began: {BY_WHAT}",
         "no report of rank 7: it ended, or was ended, before its first step",
     ]
 
