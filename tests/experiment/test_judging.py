@@ -161,12 +161,19 @@ def test_a_delay_of_what_issues_a_collective_reaches_this_one(tmp_path):
 
 
 def test_an_operator_that_is_named_like_a_collective_issues_none(tmp_path):
-    folder = GlooJob({(1, 7, 1): 9.0}).write(tmp_path)
+    """The collective before it is in the queue, and begins after the delay."""
+    at = (1, 7, 1)
+    folder = GlooJob({at: 9.0}, ahead=[at]).write(tmp_path)
     for path in folder.rglob("rank1_*"):
         path.write_text(path.read_text().replace("aten::mm", "aten::gather"))
-    found = judged(folder)
-    assert found.hits.index.tolist() == [4]
-    assert found.tally.recovered == 1
+    assert judged(folder).hits.index.tolist() == [5]
+
+
+def test_an_operator_whose_collective_is_not_there_reaches_the_next(tmp_path):
+    folder = GlooJob({(1, 7, 1): 9.0}).write(tmp_path)
+    path = truth_of(folder, 1)
+    path.write_text(path.read_text().replace("aten::mm", "c10d::send"))
+    assert judged(folder).hits.index.tolist() == [4]
 
 
 def test_another_operator_of_the_name_does_not_do(tmp_path):

@@ -153,6 +153,14 @@ def test_resamples_without_two_sizes_leave_no_interval_and_no_warning(seed):
     assert np.isnan(ends).all() or ends == pytest.approx((1, 1))
 
 
+def test_sizes_of_which_the_same_must_show_are_one():
+    """Asked for and hidden in different parts, they may differ by rounding."""
+    x, level = np.array([0.1 + 0.2, 0.3, 7.0]), np.arange(3.0)
+    assert x[0] != x[1]
+    found = envelope(x, np.array([1.0, 2.0, 8.0]), level, np.arange(3), resamples=FEW)
+    assert 0.8 < found.ordinary.slope_lo <= found.ordinary.slope_hi < 1.2
+
+
 def test_sizes_that_differ_by_rounding_are_one():
     x = np.array([5e3, 5e3 * (1 + 1e-9)])
     assert envelope(x, np.array([1.0, 2.0]), x, np.arange(2)) is None
