@@ -1,6 +1,7 @@
 """`synctax record`: run a job, and record the traces of its ranks."""
 
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +45,7 @@ Examples:
 @click.argument("command", nargs=-1, required=True, metavar="COMMAND...")
 @click.option(
     "-o",
-    "--traces",
-    "folder",
+    "--folder",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
     default=DEFAULT_FOLDER,
@@ -98,8 +98,9 @@ Examples:
     multiple=True,
     metavar="RULE",
     help="Delay operators on purpose: rank=1,op=aten::mm,step=3:10,nth=5,ms=5. op is a "
-    "name or pattern (aten::*mm). Where: rank, step (N or A:B), nth (occurrence within "
-    "the step, N or A:B) or pick (so many at random); each is all by default. How "
+    "name or pattern (aten::*mm). Where: rank, step (N or A:B; only while the profiler "
+    "warms up or records), nth (occurrence within the step, N or A:B) or pick (so many "
+    "at random); each is all by default. How "
     "long: us, ms or s; ms=2:8 is uniform, law=exponential has that mean; seed. "
     "side=gpu spins on the GPU, how=spin keeps the CPU busy instead of sleeping. "
     "Repeatable.",
@@ -115,7 +116,7 @@ Examples:
 @click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace the recording that is in DIR; files of others stay.",
+    help="Replace the recording that is in DIR; other files stay.",
 )
 @click.option(
     "--format",
@@ -174,15 +175,22 @@ def record(
         )
     except ValueError as error:
         raise click.UsageError(str(error), ctx) from error
+    _check_delays(ctx, plan)
 
     def announce() -> None:
         if verbosity(ctx) >= 0:
             say(f"synctax: recording {_what(plan)} into {visible(str(folder))}")
 
     outcome = launch(plan, command, overwrite=overwrite, on_start=announce)
-    _show(ctx, outcome, fmt, _parameters(plan, command))
+    try:
+        _show(ctx, outcome, fmt, _parameters(plan, command))
+    except (OSError, SynctaxError) as error:
+        if not outcome.exit_code:
+            raise
+        say(f"synctax: no summary: {visible(str(error))}")  # the job's code goes first
     if outcome.n_traces and verbosity(ctx) >= 0:
-        say(f"next: synctax measure {visible(str(folder))}")
+        reads = "measure" if outcome.n_traces > 1 else "inspect"
+        say(f"next: synctax {reads} {visible(shlex.quote(str(folder)))}")
     if outcome.exit_code:
         ctx.exit(outcome.exit_code)
     ctx.exit(0 if outcome.n_traces else SynctaxError.exit_code)
@@ -198,6 +206,20 @@ def _check(ctx: click.Context, *, skip: int, step_at: str, whole_run: bool) -> N
     check_first_step(ctx, skip=skip, step_at=step_at)
 
 
+def _check_delays(ctx: click.Context, plan: Plan) -> None:
+    """Refuse delays of steps in which nothing is delayed."""
+    first = 0 if plan.step_by == "run" else plan.skip
+    end = 1 if plan.step_by == "run" else plan.skip + plan.warmup + plan.steps
+    for rule in plan.delays:
+        if rule.first_step >= end or (rule.end_step is not None and rule.end_step <= first):
+            asked = f"{rule.first_step}:{'' if rule.end_step is None else rule.end_step}"
+            raise click.UsageError(
+                f"--delay of step={asked} delays nothing: it acts in the warm-up and the "
+                f"recorded steps, {first}:{end}",
+                ctx,
+            )
+
+
 def _what(plan: Plan) -> str:
     first = plan.skip + plan.warmup
     last = first + plan.steps - 1
@@ -209,12 +231,25 @@ def _what(plan: Plan) -> str:
         text = f"steps {first} to {last} (from 0) of each rank"
     if plan.delays:
         number = len(plan.delays)
-        text += ", with a delay" if number == 1 else f", with {number} delays"
+        text += ", with a delay," if number == 1 else f", with {number} delays,"
     return text
 
 
 def _parameters(plan: Plan, command: tuple[str, ...]) -> dict[str, Any]:
-    return {"command": command, **dataclasses.asdict(plan)}
+    """Name what was asked as the options do."""
+    return {
+        "command": command,
+        "folder": plan.folder,
+        "skip": plan.skip,
+        "warmup": plan.warmup,
+        "steps": plan.steps,
+        "step_at": plan.step_at or None,
+        "whole_run": plan.step_by == "run",
+        "stack": plan.with_stack,
+        "shapes": plan.record_shapes,
+        "delays": [dataclasses.asdict(rule) for rule in plan.delays],
+        "meet_timeout_s": plan.meet_timeout_s,
+    }
 
 
 def _show(

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from synctax.record.names import PLAN_SCHEMA
 
@@ -46,7 +46,7 @@ class DelayRule:
         So many occurrences of each step, chosen at random among as many as the step
         before had. Not together with `nth`.
     seed : int
-        Of random amounts and choices; the same seed delays the same.
+        Of random amounts and choices; the same rules and seeds delay the same.
     side : str
         `host` delays the thread before it runs the operator: on a GPU, its launch. `gpu`
         launches a kernel that spins before those of the operator.
@@ -75,14 +75,8 @@ class DelayRule:
     def __post_init__(self) -> None:
         if not self.operator:
             raise ValueError("a delay needs the name of an operator, such as aten::mm")
-        if not (math.isfinite(self.us) and self.us >= 0):
-            raise ValueError(f"a delay lasts 0 µs or more, not {self.us}")
-        if (self.us_max is not None) != (self.law == "uniform"):
-            raise ValueError("a uniform law, and no other, has a least and a largest delay")
-        if self.us_max is not None and not (
-            math.isfinite(self.us_max) and self.us_max >= self.us
-        ):
-            raise ValueError(f"the largest delay, {self.us_max}, is below {self.us} µs")
+        self._check_kinds()
+        self._check_amount()
         if self.end_step is not None and self.end_step <= self.first_step:
             raise ValueError(f"no step lies in {self.first_step}:{self.end_step}")
         if self.nth is not None and self.pick is not None:
@@ -91,8 +85,41 @@ class DelayRule:
             raise ValueError(f"pick at least one occurrence, not {self.pick}")
         if min(self.nth or (0,)) < 0 or self.first_step < 0 or (self.rank or 0) < 0:
             raise ValueError("ranks, steps and occurrences count from 0")
+
+    def _check_kinds(self) -> None:
+        for name, kind in (("law", Law), ("side", Side), ("how", How)):
+            if getattr(self, name) not in get_args(kind):
+                choices = " or ".join(get_args(kind))
+                raise ValueError(f"{name} is {choices}, not {getattr(self, name)!r}")
         if self.side == "gpu" and self.how == "spin":
             raise ValueError("spin or sleep is a choice of the host; a GPU always spins")
+        if not isinstance(self.nth, tuple | None):
+            raise ValueError(  # noqa: TRY004 - all wrong calls are alike
+                f"nth is a tuple such as (0,), not {self.nth!r}"
+            )
+        for name in ("first_step", "end_step", "rank", "pick", "seed"):
+            value = getattr(self, name)
+            if value is not None:
+                _check_whole(name, value)
+        _check_whole("nth", *(self.nth or ()))
+
+    def _check_amount(self) -> None:
+        if not (math.isfinite(self.us) and self.us >= 0):
+            raise ValueError(f"a delay lasts 0 µs or more, not {self.us}")
+        if (self.us_max is not None) != (self.law == "uniform"):
+            raise ValueError("a uniform law, and no other, has a least and a largest delay")
+        if self.us_max is not None and not (
+            math.isfinite(self.us_max) and self.us_max >= self.us
+        ):
+            raise ValueError(f"the largest delay, {self.us_max}, is below {self.us} µs")
+
+
+def _check_whole(name: str, *values: object) -> None:
+    for value in values:
+        if not isinstance(value, int):
+            raise ValueError(  # noqa: TRY004 - all wrong calls are alike
+                f"{name} is a whole number, not {value!r}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +161,8 @@ class Plan:
     meet_timeout_s: float = DEFAULT_MEET_TIMEOUT_S
 
     def __post_init__(self) -> None:
+        for name in ("skip", "warmup", "steps"):
+            _check_whole(name, getattr(self, name))
         if min(self.skip, self.warmup) < 0:
             raise ValueError("skip and warmup are 0 or more")
         if self.steps < 1:

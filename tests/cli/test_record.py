@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from synctax.cli.record_types import DelayRuleType
+from synctax.errors import SynctaxError
 from synctax.record.outcome import Outcome, RankOutcome
 from synctax.record.plan import DelayRule, Plan
 from synctax.report.record_view import parts
@@ -69,7 +70,7 @@ def test_a_job_is_recorded_and_the_next_command_told(record, job, tmp_path):
         "─────────────────────────────────────────────────────────────────",
         "   0   node-a   written   6-8     iteration_0/rank0_trace.json.gz",
         "1 of 1 rank recorded steps 6 to 8",
-        "next: synctax measure traces",
+        "next: synctax inspect traces",
     ]
     assert (tmp_path / "traces" / "iteration_0" / "rank0_trace.json.gz").exists()
 
@@ -137,8 +138,9 @@ def test_json_goes_to_stdout_with_what_was_asked(record, job):
     found = json.loads(result.stdout)
     assert found["schema"] == "synctax.record/1"
     assert found["parameters"]["command"][1:] == ["train.py", "9"]
-    assert found["parameters"]["with_stack"] is True
-    assert found["parameters"]["record_shapes"] is False
+    asked = found["parameters"]
+    assert (asked["stack"], asked["shapes"], asked["whole_run"]) == (True, False, False)
+    assert (asked["folder"], asked["step_at"], asked["delays"]) == ("traces", None, [])
     assert (found["exit_code"], found["traces"]) == (0, 1)
     assert found["verdict"] == ["1 of 1 rank recorded steps 6 to 8"]
     (row,) = found["rows"]
@@ -166,7 +168,7 @@ def test_the_processes_that_were_no_rank_are_in_json(record, job):
 
 def test_a_recording_is_not_overwritten_unless_asked(record, job, tmp_path):
     trace = tmp_path / "a" / "b" / "iteration_0" / "rank0_trace.json.gz"
-    trace.parent.mkdir(parents=True)
+    assert record("--folder", "a/b", "--", *job()).exit_code == 0
     trace.write_text("of before")
     result = record("-o", "a/b", "--", *job())
     assert result.exit_code == 2
@@ -174,6 +176,46 @@ def test_a_recording_is_not_overwritten_unless_asked(record, job, tmp_path):
     assert "a/b holds a recording; --overwrite replaces it" in result.stderr
     assert record("-o", "a/b", "--overwrite", "--", *job()).exit_code == 0
     assert trace.read_text() == ""
+
+
+@pytest.mark.parametrize("overwrite", [[], ["--overwrite"]])
+def test_files_of_a_project_are_no_recording_and_stay(record, job, tmp_path, overwrite):
+    settings = tmp_path / "record" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text("{}")
+    result = record("-o", ".", *overwrite, "--", *job())
+    assert result.exit_code == 2
+    assert "such as record/settings.json" in result.stderr
+    assert settings.exists()
+
+
+def test_the_next_command_can_be_pasted(record, job):
+    stderr = record("-o", "my runs/x", "--", *job()).stderr
+    assert stderr.splitlines()[-1] == "next: synctax inspect 'my runs/x'"
+
+
+def test_measure_comes_next_where_several_ranks_have_traces(monkeypatch, run):
+    ranks = [RankOutcome(n, "a", "written", trace="x", end_step=9) for n in range(2)]
+    outcome = Outcome(Plan(Path("traces")), 0, tuple(ranks))
+    monkeypatch.setattr("synctax.record.launch.launch", lambda *_, **__: outcome)
+    result = run("record", "--", "true")
+    assert result.stderr.splitlines()[-1] == "next: synctax measure traces"
+
+
+@pytest.mark.parametrize(("code", "kept"), [(7, 7), (0, 1)])
+def test_a_summary_that_cannot_be_shown_takes_no_exit_code_away(
+    monkeypatch, run, code, kept
+):
+    outcome = Outcome(Plan(Path("traces")), code, ())
+    monkeypatch.setattr("synctax.record.launch.launch", lambda *_, **__: outcome)
+
+    def fail(*_):
+        raise SynctaxError("stdout is closed")
+
+    monkeypatch.setattr("synctax.report.output.emit", fail)
+    result = run("record", "--format", "json", "--", "true")
+    assert result.exit_code == kept
+    assert "stdout is closed" in result.stderr
 
 
 def test_a_file_is_no_folder(record, job):
@@ -256,8 +298,10 @@ def test_the_options_are_the_plan(planned, tmp_path):
     [
         (["--steps", 1], "recording step 6 (from 0) of each rank into traces"),
         (["--whole-run"], "recording the whole run into traces"),
-        (["--delay", "op=x,ms=1"], "of each rank, with a delay into traces"),
-        (["--delay", "op=x,ms=1"] * 2, "of each rank, with 2 delays into traces"),
+        (["--delay", "op=x,ms=1"], "of each rank, with a delay, into traces"),
+        (["--delay", "op=x,ms=1,step=4:6"], "with a delay, into traces"),
+        (["--delay", "op=x,ms=1,step=8:20"], "with a delay, into traces"),
+        (["--delay", "op=x,ms=1"] * 2, "of each rank, with 2 delays, into traces"),
     ],
 )
 def test_the_first_line_tells_what_will_be_recorded(planned, options, told):
@@ -275,6 +319,12 @@ def test_the_first_line_tells_what_will_be_recorded(planned, options, told):
         (["--steps", 0], "0 is not in the range"),
         (["--meet-timeout-s", "nan"], "no finite number"),
         (["--delay", "op=x"], "'op=x' is no delay like rank=1,op=aten::mm"),
+        (
+            ["--delay", "op=x,ms=1,step=9:"],
+            "step=9: delays nothing: it acts in",
+        ),
+        (["--delay", "op=x,ms=1,step=0:5"], "and the recorded steps, 5:9"),
+        (["--whole-run", "--delay", "op=x,ms=1,step=1"], "step=1:2 delays nothing"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(run, options, told):
@@ -367,4 +417,4 @@ def test_sigterm_ends_the_job_and_its_trace_is_told(job):
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
     assert "rank 0 recorded a part: SIGTERM came in step 7" in stderr
-    assert "next: synctax measure traces" in stderr
+    assert "next: synctax inspect traces" in stderr
