@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 from synctax.errors import BadInputError
 from synctax.record import names
 from synctax.record.alive import is_alive
+from synctax.record.delayed import tell_delays
 from synctax.record.plan import Plan
 from synctax.record.state import RankState, read_state
 from synctax.record.trouble import first_line
@@ -29,6 +30,9 @@ UNKNOWN = "it ended, or was ended, before its first step"
 
 UNREADABLE = "what it left cannot be read"
 """Why nothing is known of a rank if there is a state that is damaged."""
+
+TOO_FEW = "the window needs"
+"""How a rank begins to say that it was not given enough steps."""
 
 BY_WHAT = "killed (out of memory?), crashed outside of Python, or os._exit"
 """How a process ends without a word."""
@@ -105,6 +109,8 @@ class Outcome:
     bystanders : tuple of Bystander
     unreadable : tuple of str
         Which of their notes could not be read, and why.
+    delayed : tuple of str
+        What was delayed on purpose, and what was to be and was not.
     """
 
     plan: Plan
@@ -112,6 +118,7 @@ class Outcome:
     ranks: tuple[RankOutcome, ...]
     bystanders: tuple[Bystander, ...] = ()
     unreadable: tuple[str, ...] = ()
+    delayed: tuple[str, ...] = ()
 
     @property
     def n_traces(self) -> int:
@@ -132,7 +139,8 @@ class Outcome:
         lines += _by_reason(warned, "{ranks}: {reason}")
         for fate, text in _TEXTS.items():
             lines += _by_reason(_with(self.ranks, fate), text)
-        return [*lines, *self.unreadable, *self._doubles(), *self._too_short()]
+        lines += [*self.delayed, *self.unreadable, *self._doubles()]
+        return [*lines, *self._too_short()]
 
     def _no_rank(self) -> Iterator[str]:
         if self.unreadable:
@@ -169,7 +177,7 @@ class Outcome:
 
     def _too_short(self) -> Iterator[str]:
         """Advise on windows that the job never reached, where nothing else went wrong."""
-        short = [r for r in self.ranks if r.fate == "nothing" and r.steps_seen]
+        short = [r for r in self.ranks if r.fate == "nothing" and TOO_FEW in r.reason]
         plan = self.plan
         needed = plan.skip + plan.warmup + plan.steps
         if not short or self.n_traces or self.exit_code or plan.step_by == "run":
@@ -214,7 +222,9 @@ def read_outcome(plan: Plan, exit_code: int) -> Outcome:
             known[rank] = RankOutcome(rank, reason=next(reasons, silent))
     ranks = tuple(known[rank] for rank in sorted(known))
     unreadable = tuple(bad_states + bad_words)
-    return Outcome(plan, exit_code, ranks, tuple(bystanders), unreadable)
+    files = {rank.rank: rank.delays for rank in ranks if rank.delays}
+    delayed = tuple(tell_delays(plan, files, world))
+    return Outcome(plan, exit_code, ranks, tuple(bystanders), unreadable, delayed)
 
 
 def read_ranks(folder: Path) -> tuple[list[RankState], list[str]]:
@@ -249,12 +259,15 @@ def _read(
 
 
 _NUMBERS = ("rank", "world_size", "pid", "steps_seen", "first_step", "end_step")
+_WORDS = ("host", "state", "reason", "trace", "delays")
 
 
 def _state(path: Path) -> RankState:
     state = read_state(path)
-    if not all(isinstance(getattr(state, name), int) for name in _NUMBERS):
-        raise TypeError("a number is something else")
+    kinds = dict.fromkeys(_NUMBERS, int) | dict.fromkeys(_WORDS, str)
+    for name, kind in kinds.items():
+        if not isinstance(getattr(state, name), kind):
+            raise TypeError(f"{name} is {getattr(state, name)!r}")
     return state
 
 

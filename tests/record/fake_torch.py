@@ -85,7 +85,8 @@ FILES = {
                     self.write("written" if whole else "cut", reason or "it ended early")
                 elif self.state.state == "waiting":
                     self.log(f"end {reason}")
-                    self.become(state="nothing", reason=reason or "it ended early")
+                    few = "the window needs more steps"
+                    self.become(state="nothing", reason=reason or few)
 
             def write(self, state, reason):
                 name = f"iteration_0/rank{self.state.rank}_trace.json.gz"

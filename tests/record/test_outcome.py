@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synctax.record.names import PROCESS_SCHEMA, process_path, state_path
+from synctax.record.names import PROCESS_SCHEMA, delays_path, process_path, state_path
 from synctax.record.outcome import (
     BY_WHAT,
+    TOO_FEW,
     UNREADABLE,
     Outcome,
     RankOutcome,
@@ -21,8 +22,9 @@ from synctax.record.outcome import (
     read_outcome,
     read_ranks,
 )
-from synctax.record.plan import Plan
+from synctax.record.plan import DelayRule, Plan
 from synctax.record.state import RankState, write_state, write_whole
+from synctax.record.truth import Made, Truth, write_truth
 
 TRACE = "iteration_9/rank{}_trace.json.gz"
 
@@ -134,7 +136,8 @@ def test_a_rank_that_never_reported_has_the_reason_of_its_process(tmp_path):
 
 
 def test_a_job_that_was_too_short_says_what_to_choose(tmp_path):
-    left(tmp_path, "nothing", 0, reason="the window begins after 6 steps", steps_seen=4)
+    few = "the window needs 9 steps, and 4 were seen"
+    left(tmp_path, "nothing", 0, reason=few, steps_seen=4)
     assert verdict(tmp_path)[-1] == (
         "let the job run for 9 steps (--skip 5 + --warmup 1 + --steps 3), or choose "
         "fewer: it ran 4"
@@ -143,13 +146,21 @@ def test_a_job_that_was_too_short_says_what_to_choose(tmp_path):
 
 @pytest.mark.parametrize(
     ("exit_code", "seen", "plan"),
-    [(1, 4, {}), (0, 9, {}), (0, 0, {}), (0, 4, {"step_by": "run"})],
+    [(1, 4, {}), (0, 9, {}), (0, 4, {"step_by": "run"})],
 )
 def test_a_job_that_failed_otherwise_is_not_told_to_run_longer(
     tmp_path, exit_code, seen, plan
 ):
-    left(tmp_path, "nothing", 0, reason="why", steps_seen=seen)
+    left(tmp_path, "nothing", 0, reason=f"{TOO_FEW} some steps", steps_seen=seen)
     assert "choose" not in " ".join(verdict(tmp_path, exit_code, **plan))
+
+
+def test_a_rank_that_gave_up_for_another_reason_is_not_told_to_run_longer(tmp_path):
+    left(tmp_path, "nothing", 0, reason="torch sees no GPU", steps_seen=5)
+    assert verdict(tmp_path) == [
+        "0 of 1 rank recorded the whole window",
+        "rank 0 recorded nothing: torch sees no GPU",
+    ]
 
 
 def rank_of(pid, *, state="recording", host=""):
@@ -253,7 +264,7 @@ def test_a_rank_whose_state_is_damaged_is_not_said_to_have_ended_early(tmp_path)
     assert verdict(tmp_path) == [
         "1 of 2 ranks recorded steps 6 to 8",
         f"no report of rank 1: {UNREADABLE}",
-        "record/rank1.json cannot be read: TypeError: a number is something else",
+        "record/rank1.json cannot be read: TypeError: end_step is 'nine'",
     ]
 
 
@@ -273,3 +284,79 @@ def test_a_process_that_another_left_no_room_is_told_with_what_helps(tmp_path):
         "1 process more recorded nothing: process 3 is rank 0; record jobs one by one, "
         "each with -o DIR of its own, or name the ranks of one job by RANK and WORLD_SIZE"
     )
+
+
+# ------------------------------------------------------------------ delays
+
+
+def delayed(folder, rank, *made, matched=()):
+    """Leave a trace and the delays of a rank: rules that were applied, 2 ms each."""
+    name = delays_path(9, rank).as_posix()
+    left(folder, "written", rank, world_size=2, delays=name)
+    delays = [
+        Made(6, "aten::mm", n, rule, 2000.0, 10**15, 10**15 + 2_100_000, 1, "host")
+        for n, rule in enumerate(made)
+    ]
+    truth = Truth(rank, "node-a", (), {6: {}, 7: dict(enumerate(matched))}, tuple(delays))
+    write_truth(folder / name, truth)
+
+
+def rules(*operators, **keys):
+    return tuple(DelayRule(operator, 2000, **keys) for operator in operators)
+
+
+def test_what_was_delayed_is_told_with_rules_that_did_nothing(tmp_path):
+    plan = rules("aten::mm") + rules("aten::mul", nth=(9,)) + rules("aten::linear", "x")
+    plan += rules("aten::mm", rank=7) + rules("aten::add", rank=1)
+    delayed(tmp_path, 0, 0, 0, matched=(3, 2, 0, 0, 3, 2))
+    delayed(tmp_path, 1, 0, matched=(3, 2, 0, 0, 3, 0))
+    lines = verdict(tmp_path, delays=plan)
+    assert lines[0] == "2 of 2 ranks recorded steps 6 to 8"
+    assert lines[1] == "3 delays, 6.300 ms in all, on ranks 0, 1"
+    mul = "the delay of aten::mul did nothing: 4 operators have that name, and none was"
+    assert lines[2] == f"{mul} chosen"
+    assert lines[3].startswith("the delay of aten::linear did nothing: no operator of that")
+    assert lines[4].startswith("the delay of x did nothing: no operator of that name ran")
+    assert lines[5] == "the delay of aten::mm did nothing: there is no rank 7 of 2"
+    assert lines[6].startswith("the delay of aten::add did nothing: no operator")
+    assert len(lines) == 7
+
+
+def test_rules_that_are_alike_and_silent_are_told_once(tmp_path):
+    delayed(tmp_path, 0)
+    lines = verdict(tmp_path, delays=rules("x", "x", "x"))
+    assert "no operator was delayed" in lines
+    assert sum("the delay of x" in line for line in lines) == 1
+
+
+def test_of_a_rank_whose_delays_are_lost_nothing_is_said(tmp_path):
+    delayed(tmp_path, 0, 0)
+    left(tmp_path, "recording", 1, world_size=2)
+    lines = verdict(tmp_path, delays=rules("y", rank=1))
+    assert not any("delay of y" in line for line in lines)
+    assert "1 delay, 2.100 ms in all, on rank 0" in lines
+
+
+def test_delays_on_a_gpu_last_as_long_as_was_asked(tmp_path):
+    name = delays_path(9, 0).as_posix()
+    left(tmp_path, "written", 0, delays=name)
+    made = Made(6, "aten::mm", 0, 0, 5000.0, 10, 20, 1, "gpu")
+    write_truth(tmp_path / name, Truth(0, "a", (), {}, (made,)))
+    assert verdict(tmp_path)[1] == "1 delay, 5.000 ms in all, on rank 0"
+
+
+@pytest.mark.parametrize("damage", [{}, {"schema": 0}, {"delays": [3]}, {"delays": None}])
+@pytest.mark.parametrize("part", [None, "end_ns", "side"])
+def test_delays_that_cannot_be_read_are_named(tmp_path, damage, part):
+    delayed(tmp_path, 0, 0)
+    name = delays_path(9, 0).as_posix()
+    keys = json.loads((tmp_path / name).read_text())
+    if part:
+        keys["delays"][0][part] = {"end_ns": "x", "side": "cpu"}[part]
+        keys["delays"][0]["asked_us"] = None
+    elif not damage:
+        keys = {}
+    write_whole(tmp_path / name, json.dumps(keys | damage))
+    outcome = read_outcome(Plan(tmp_path, delays=rules("x")), 7)
+    assert outcome.exit_code == 7
+    assert any("rank0_delays.json" in line for line in outcome.verdict())
