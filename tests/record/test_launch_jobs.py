@@ -1,6 +1,7 @@
 """Real torch jobs, whose scripts were not changed, recorded from the command line."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ pytestmark = [
 JOBS = Path(__file__).parent / "launched"
 RANKS = (sys.executable, JOBS / "ranks.py")
 TRAIN = (sys.executable, JOBS / "train.py")
-TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", 2)
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node")
 WINDOW = ("--skip", 2, "--warmup", 1, "--steps", 3)
 """Steps 3, 4 and 5."""
 
@@ -96,24 +97,69 @@ def alone(folder):
 
 # ------------------------------------------------------------------ all goes well
 
+LONE_STEPS = 6
+
 
 @pytest.fixture(scope="session")
-def pair(folder):
+def lone(folder):
+    """Ranks that sum alone, in groups made after the window has begun, and together."""
+    train = (*TRAIN, "--alone", "--steps", LONE_STEPS)
+    return Job(folder(), *RANKS, 2, *train, options=("--whole-run",)).wait()
+
+
+STEPS, LAYERS = 3, 2
+
+
+@pytest.fixture(scope="session")
+def four(folder):
     example = ROOT / "examples" / "tensor_parallel.py"
-    return Job(folder(), *TORCHRUN, example, "--tp", 2, "--steps", 7).wait()
+    sizes = ("--tp", 2, "--steps", 7, "--layers", LAYERS)
+    return Job(folder(), *TORCHRUN, 4, example, *sizes).wait()
 
 
-def test_a_job_of_torchrun_is_recorded_by_its_ranks_alone(pair):
-    assert pair.exit_code == 0
-    assert pair.stdout.startswith("loss ")
-    assert pair.verdict == ["2 of 2 ranks recorded steps 3 to 5"]
-    assert "USDT" not in pair.stderr
-    assert [one.backend for one in read_states(pair.folder)] == ["gloo", "gloo"]
+def test_a_job_of_torchrun_is_recorded_by_its_ranks_alone(four):
+    assert four.exit_code == 0
+    assert four.stdout.startswith("loss ")
+    assert four.verdict == ["4 of 4 ranks recorded steps 3 to 5"]
+    assert "USDT" not in four.stderr
+    assert [one.backend for one in read_states(four.folder)] == ["gloo"] * 4
 
 
-def test_the_tax_of_what_was_recorded_can_be_measured(pair, run):
-    rows = json.loads(run("measure", pair.folder, "--no-cache", "--format", "json").stdout)
-    assert "all_gather" in {row["op"] for row in rows["rows"]}
+def asked(run, command, job):
+    result = run(command, job.folder, "--no-cache", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_collectives_of_four_ranks_are_matched_within_the_groups_of_the_mesh(four, run):
+    found = asked(run, "measure", four)
+    rows = {(row["group"], row["op"]): row for row in found["rows"]}
+    # of attention and MLP, forward and backward, in two groups of two ranks
+    tensor_parallel = STEPS * LAYERS * 4 * 2
+    for kind in (("tp", "all_gather"), ("tp", "all_reduce")):
+        assert rows[kind]["n_ranks"] == 2
+        assert tensor_parallel / 2 < rows[kind]["collectives"] <= tensor_parallel
+    assert 0 < rows["fsdp", "all_gather"]["collectives"] <= STEPS * LAYERS * 2
+    assert {group for group, _ in rows} <= {"tp", "fsdp", "default"}
+    assert not any("another" in note["detail"] for note in found["excluded"])
+
+
+def test_the_tax_of_four_ranks_can_be_attributed(four, run):
+    found = asked(run, "attribute", four)
+    assert {"tp", "fsdp"} <= {row["group"] for row in found["rows"]}
+
+
+def test_what_lies_beside_the_traces_is_known_as_what_it_is(four, run):
+    assert "not read" not in run("inspect", four.folder).stderr
+
+
+def test_groups_of_a_whole_run_are_told_though_they_are_gone_at_its_end(lone, run):
+    assert lone.exit_code == 0
+    assert lone.verdict == ["2 of 2 ranks recorded the whole run"]
+    (row,) = asked(run, "measure", lone)["rows"]
+    assert (row["group"], row["op"], row["n_ranks"]) == ("default", "all_reduce", 2)
+    # as many more, of one rank each, are of groups that wait for nobody
+    assert row["collectives"] == LONE_STEPS - 1
 
 
 # ------------------------------------------------------------------ something fails
@@ -121,18 +167,30 @@ def test_the_tax_of_what_was_recorded_can_be_measured(pair, run):
 
 @pytest.fixture(scope="session")
 def killed(folder):
-    return Job(folder(), *RANKS, 4, *TRAIN, "--do", "kill", "--at", 4, "--rank", 3).wait()
+    return Job(folder(), *RANKS, 3, *TRAIN, "--do", "kill", "--at", 4, "--rank", 2).wait()
 
 
 def test_where_a_rank_is_killed_the_others_leave_their_traces(killed):
-    assert killed.exit_code == 1  # of rank 0, which misses rank 3
-    assert killed.ranks[3]["state"] == "died"
-    for rank in range(3):
+    assert killed.exit_code == 1  # of rank 0, which misses rank 2
+    assert killed.ranks[2]["state"] == "died"
+    for rank in range(2):
         assert killed.ranks[rank]["state"] == "cut"
         assert killed.ranks[rank]["first_step"] == 3
         assert killed.ranks[rank]["reason"]
         assert killed.marks(rank)[0] == "ProfilerStep#3"
-    assert any("rank 3 ended without a word while recording" in v for v in killed.verdict)
+    assert any("rank 2 ended without a word while recording" in v for v in killed.verdict)
+
+
+def test_where_a_rank_dies_before_the_window_the_others_do_not_wait_for_it(folder):
+    odd = ("--do", "raise", "--at", 2, "--rank", 1)
+    job = Job(folder(), *TORCHRUN, 2, *TRAIN[1:], *odd).wait()
+    assert job.exit_code == 1
+    assert job.ranks[1]["state"] == "nothing"
+    assert "ValueError: the loss of step 2 is nan" in job.ranks[1]["reason"]
+    # it ends by what it meets without the other, or by torchrun's first signal
+    assert job.ranks[0]["state"] in ("cut", "nothing")
+    assert re.search("SIGTERM|RuntimeError|[Cc]onnection", job.ranks[0]["reason"])
+    assert "SIGKILL" not in job.stderr
 
 
 def test_ctrl_c_ends_ranks_with_their_traces_even_if_they_wait_for_another(folder):

@@ -48,16 +48,20 @@ def main() -> None:
     parser.add_argument("--at", type=int, nargs="*", default=[])
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--exit", type=int, default=0)
+    parser.add_argument("--alone", action="store_true", help="sum in a group of one, too")
     asked = parser.parse_args()
     many = int(os.environ.get("WORLD_SIZE", "1")) > 1
     if many:
         dist.init_process_group("gloo")
     rank = dist.get_rank() if many else 0
+    groups = [dist.new_group([one]) for one in range(2)] if asked.alone else []
     torch.manual_seed(0)
     model = nn.Linear(8, 8)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for step in range(asked.steps):
         model(torch.ones(4, 8)).sum().backward()
+        if groups:
+            dist.all_reduce(model.weight.grad, group=groups[rank])
         if many:
             dist.all_reduce(model.weight.grad)
         if step in asked.at and rank == asked.rank:
