@@ -6,7 +6,9 @@ import numpy as np
 
 from synctax.arrays import ABSENT, I64, U64
 from synctax.attribution.keys import combine, host_time_ns, name_hashes, text_hash
-from synctax.graph.model import EdgeKind, Graph, NodeKind
+from synctax.collectives.catalog import catalog
+from synctax.collectives.issued import issued
+from synctax.graph.model import Graph, NodeKind
 from synctax.trace.model import EventKind, RankTrace
 
 
@@ -15,7 +17,9 @@ class Work:
     """The compute kernels of a rank in order of launch; without a GPU, its operators.
 
     `launched_ns` (k,) int64 is when the host launched each; `name` and `geometry` (k,)
-    uint64 are hashes, the second of name and launch geometry.
+    uint64 are hashes, the second of name and launch geometry. `issued_ns` (e,) int64 is,
+    of each event that a thread of a backend ran, when another thread issued it, else -1;
+    without such threads it is empty.
     """
 
     trace: RankTrace
@@ -23,6 +27,7 @@ class Work:
     launched_ns: I64
     name: U64
     geometry: U64
+    issued_ns: I64
 
     @classmethod
     def of(cls, trace: RankTrace, graph: Graph) -> "Work":
@@ -39,18 +44,21 @@ class Work:
         for code in np.unique(shape[shape >= 0]).tolist():
             shapes[code] = text_hash(trace.strings[code])
         geometry = combine(name, shapes[shape[event]])
-        return cls(trace, graph, launched[order], name[order], geometry[order])
+        none = np.empty(0, np.int64)
+        return cls(trace, graph, launched[order], name[order], geometry[order], none)
 
     @classmethod
     def of_operators(cls, trace: RankTrace, graph: Graph) -> "Work":
         """Order the operators of the threads that issue collectives."""
-        events, nodes = trace.events, graph.nodes
-        source = nodes.event[graph.parent[graph.kind == EdgeKind.LAUNCH]]
-        threads = np.unique(events.lane[source[source >= 0]])
+        events, found = trace.events, catalog(trace)
+        pairs = issued(trace, found, np.sort(found.spans))
+        issued_ns = np.full(len(events), ABSENT, np.int64)
+        issued_ns[pairs.span] = events.start_ns[pairs.operator]
+        threads = np.unique(events.lane[pairs.operator])
         here = np.isin(events.lane, threads) & (events.kind == EventKind.CPU_OP)
         event = np.flatnonzero(here)
         name = name_hashes(trace)[events.name[event]]
-        return cls(trace, graph, events.start_ns[event], name, name)
+        return cls(trace, graph, events.start_ns[event], name, name, issued_ns)
 
     def blocks(self, target: I64, wanted: I64) -> tuple[U64, U64, I64]:
         """Hash what was launched between each collective and the group's one before.
@@ -78,15 +86,12 @@ class Work:
 
     def _issued_ns(self, node: I64) -> I64:
         """When the host launched, or issued to another thread, what each node is."""
-        nodes, graph = self.graph.nodes, self.graph
-        time_ns = host_time_ns(self.trace, graph, nodes.event[node])
-        launch = np.flatnonzero(graph.kind == EdgeKind.LAUNCH)
-        source = np.full(len(graph), ABSENT, np.int64)
-        source[graph.child[launch]] = nodes.event[graph.parent[launch]]
-        events = self.trace.events
-        issued = (events.device[nodes.event[node]] < 0) & (source[node] >= 0)
-        result: I64 = np.where(issued, events.start_ns[source[node]], time_ns)
-        return result
+        event = self.graph.nodes.event[node]
+        time_ns = host_time_ns(self.trace, self.graph, event)
+        if not self.issued_ns.size:
+            return time_ns
+        issued_ns = self.issued_ns[event]
+        return np.where(issued_ns >= 0, issued_ns, time_ns)
 
 
 def _hash(values: U64, low: I64, high: I64) -> U64:

@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from synctax.arrays import ABSENT, I8, I64
+from synctax.arrays import ABSENT, I8, I64, runs
 from synctax.collectives.catalog import catalog
 from synctax.collectives.issued import Issued, issued
 from synctax.errors import SynctaxError
@@ -156,12 +156,22 @@ class _Builder:
         )
 
     def issue_edges(self, made: Issued) -> None:
-        """From the slice of the operator in which a collective on a thread was issued."""
+        """From what the issuing operator did last when its collective began.
+
+        That may be an operator inside it (the copy of a buffer), and need not have ended.
+        """
         if made.span.size:
-            start = self.trace.events.start_ns[made.span] + self.skew_ns
-            piece = self._piece_at(made.operator, start)
-            span = self._last_piece()[made.span]
-            hit = (piece >= 0) & (span >= 0)
+            events, host = self.trace.events, self.host
+            own = self._last_piece()
+            begun = events.start_ns[made.span]
+            returned = events.start_ns[made.operator] + events.duration_ns[made.operator]
+            until = np.minimum(begun, returned - 1) + self.skew_ns
+            bounds = runs(host.lane)
+            lane = events.lane[made.operator]
+            group = np.searchsorted(host.lane[bounds[:-1]], lane)
+            piece = search(host.start_ns, bounds, group, until, side="right") - 1
+            span = own[made.span]
+            hit = (own[made.operator] >= 0) & (span >= 0)
             parent, child = self.of_host[piece[hit]], self.of_host[span[hit]]
             self.add(parent, child, EdgeKind.LAUNCH, Provenance.INFERRED)
 

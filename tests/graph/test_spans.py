@@ -52,6 +52,25 @@ def test_an_operator_may_still_run_when_its_collective_starts():
     assert story.path("gloo:all_reduce") == [("c10d::allreduce_", 30)]
 
 
+def test_work_inside_the_operator_that_issues_is_on_the_path():
+    """gloo's reduce-scatter copies its buffer before it hands over, in the operator."""
+    inside = [cpu_op("aten::clone", 65, 100, tid=MAIN)]
+    running = Told(asked(60, 200, "_reduce_scatter_base_"), *inside, ran(190, 300))
+    returned = Told(asked(60, 120, "_reduce_scatter_base_"), *inside, ran(190, 300))
+    outer = "c10d::_reduce_scatter_base_"
+    shown = [(outer, 5), ("aten::clone", 100)]
+    assert running.path("gloo:all_reduce") == [*shown, (outer, 25)]
+    assert returned.path("gloo:all_reduce") == [*shown, (outer, 15)]
+
+
+def test_an_operator_inside_itself_issues_once():
+    """Under a `TorchDispatchMode` the operator shows twice, one in the other."""
+    inner = cpu_op("c10d::allreduce_", 70, 150, tid=MAIN)
+    story = Told(asked(60, 200), inner, ran(190, 30))
+    twice = [("c10d::allreduce_", 10), ("c10d::allreduce_", 120)]
+    assert story.path("gloo:all_reduce") == twice
+
+
 def test_the_backends_thread_does_nothing_between_collectives():
     """Its wait for the next one is no work that could have decided anything."""
     story = Told(
