@@ -1,5 +1,6 @@
 """Ranks meet before a window: all that can come, and nobody waits for who cannot."""
 
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -142,6 +143,62 @@ def test_who_dies_on_the_way_out_is_not_waited_for(monkeypatch, store):
     assert "RuntimeError" in found.words() or "DistStoreError" in found.words()
 
 
+def test_who_is_to_end_waits_no_longer_and_the_others_know_it(store):
+    asked = []
+
+    def stop():
+        asked.append(1)
+        return len(asked) > 2
+
+    room = Room(store, 0, 0)
+    assert meet(room, 2, ready=True, timeout_s=60, stop=stop) == Meeting(1, 2, 0)
+    assert meet(Room(store, 1, 0), 2, ready=True, timeout_s=60) == Meeting(1, 2, 0)
+
+
+def test_who_is_to_end_is_not_set_off(store):
+    other = Room(store, 1, 0)
+    other.add("came")  # and no further
+    asked = iter([False, True])  # once before it waits to be set off, and then
+    room = Room(store, 0, 0)
+    found = meet(room, 2, ready=True, timeout_s=60, stop=lambda: next(asked))
+    assert found == Meeting(2, 2, 0)
+    assert next(asked, None) is None
+
+
+def test_a_wait_to_be_set_off_goes_on_where_nobody_is_to_end(monkeypatch, store):
+    monkeypatch.setattr(meeting, "GO_SLICE_S", 0.01)
+    room = Room(store, 0, 0)
+    timer = threading.Timer(0.1, Room.go, [room])
+    timer.start()
+    room.wait_for_go(meeting.go_on)
+    timer.join()
+    assert not timer.is_alive()
+
+
+@given(st.integers(2, 10**5))
+def test_all_ranks_together_ask_the_store_no_more_often_than_it_bears(ranks):
+    pause_s = meeting.longest_pause_s(ranks)
+    assert 0.05 <= pause_s <= 0.5  # a signal is acted upon within a second
+    asked_per_s = ranks / pause_s
+    assert asked_per_s <= 1.001 * meeting.QUESTIONS_PER_S or pause_s == 0.5
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_store_whose_server_is_gone_is_not_asked(monkeypatch, there):
+    asked = []
+    with socket.create_server(("localhost", 0)) as server:
+        inner = SimpleNamespace(host="localhost", port=server.getsockname()[1])
+        store = SimpleNamespace(
+            underlying_store=SimpleNamespace(underlying_store=inner),
+            add=lambda key, count: asked.append(key) or 1,
+        )
+        monkeypatch.setattr(meeting, "default_store", lambda: store)
+        if not there:
+            server.close()
+        stay_away(WHO, 0)
+    assert bool(asked) is there
+
+
 # ------------------------------------------------------------------ who
 
 
@@ -164,11 +221,14 @@ def test_an_environment_without_sense_is_a_job_of_its_own(
     assert (who().rank, who().world_size) == expected
 
 
-def test_threads_of_gloo_are_found_by_their_name(tmp_path):
-    for thread, name in ((30, "pt_gloo_runloop"), (4, "pt_gloo_runloop"), (5, "python")):
+def test_threads_of_gloo_are_found_by_their_name_oldest_first(tmp_path):
+    gloo, before = "pt_gloo_runloop", "S " + "0 " * 18
+    for thread, name, began in ((30, gloo, 7), (4, gloo, 90), (31, gloo, 7), (5, "sh", 1)):
         (tmp_path / str(thread)).mkdir()
         (tmp_path / str(thread) / "comm").write_text(name + "\n")
-    (tmp_path / "31" / "comm").mkdir(parents=True)  # cannot be read, as of one that ended
-    assert gloo_threads(tmp_path) == [4, 30]
+        stat = f"{thread} (a (b) c) {before}{began} 0"
+        (tmp_path / str(thread) / "stat").write_text(stat)
+    (tmp_path / "32" / "comm").mkdir(parents=True)  # cannot be read, as of one that ended
+    assert gloo_threads(tmp_path) == [30, 31, 4]
     assert gloo_threads(tmp_path / "none") == []
     assert threading.get_native_id() not in gloo_threads()
