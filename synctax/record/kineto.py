@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 import torch
 import torch.profiler
 
-from synctax.record.ranks import Who
+from synctax.record.names import part_path
+from synctax.record.parts import remove_dead, workplace
 
 GZIP_LEVEL = 6
 """A third smaller than level 4 in the same time; level 9 takes three times as long."""
@@ -80,25 +80,13 @@ class KinetoWindow:
 
         Kineto writes a slash for each backslash; what JSON would escape is replaced.
         """
-        text = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
+        text = (
+            json.dumps(value, ensure_ascii=False, default=int)
+            .encode("utf-8", "replace")
+            .decode()
+        )
         plain = _ESCAPE.sub(lambda found: _PLAIN.get(found[1], " "), text)
         self._profiler.add_metadata_json(key, plain)
-
-    def note_rank(self, who: Who) -> None:
-        """Add the rank where torch did not: there was no process group at the start."""
-        if who.has_group:
-            told = getattr(self._profiler, "_get_distributed_info", lambda: None)()
-        else:
-            told = {
-                "backend": who.backend,
-                "rank": who.rank,
-                "world_size": who.world_size,
-                "pg_count": 0,
-                "pg_config": [],
-            }
-        if told:  # the group may be gone; torch has told of it then
-            text = json.dumps(told, default=int)
-            self._profiler.add_metadata_json("distributedInfo", text)
 
     def stop(self, *, wait: bool = True) -> None:
         """Record no more. A step whose range is open is marked as not finished.
@@ -121,6 +109,12 @@ class KinetoWindow:
         if self.prepared and not self.started:
             self.start()
         self.stop(wait=False)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Free what was recorded, and the process groups that its events hold."""
+        # not when Python collects cycles: the threads of a group end with it
+        self._profiler.profiler = None
 
     def save(self, path: Path) -> None:
         """Write the trace, compressed, under a name that appears when it is whole.
@@ -131,15 +125,17 @@ class KinetoWindow:
             If there is no room, or no right to write.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.{os.getpid()}")
-        with tempfile.TemporaryDirectory(prefix="synctax-") as folder:
-            plain = Path(folder) / path.name.removesuffix(".gz")
-            self._profiler.export_chrome_trace(str(plain))
-            try:
+        remove_dead(path)
+        part = part_path(path, os.getpid())
+        try:
+            with workplace(path.parent) as folder:
+                plain = folder / path.name.removesuffix(".gz")
+                self._profiler.export_chrome_trace(str(plain))
                 compress(plain, part)
                 part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
+        finally:
+            part.unlink(missing_ok=True)
+            self._forget()
 
 
 def _config(*, with_stack: bool) -> tuple[Any, bool]:
@@ -196,7 +192,7 @@ def compress(plain: Path, packed: Path) -> None:
     head = max(size - TAIL_BYTES, 0)
     with (
         plain.open("rb") as source,
-        gzip.open(packed, "wb", compresslevel=GZIP_LEVEL) as target,
+        gzip.open(packed, "xb", compresslevel=GZIP_LEVEL) as target,
     ):
         _copy(source, target, head)
         tail = source.read()

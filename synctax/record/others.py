@@ -15,6 +15,8 @@ import torch
 import torch.autograd.profiler as home
 
 _PREPARE, _ENABLE, _DISABLE = "_prepare_profiler", "_enable_profiler", "_disable_profiler"
+_STOPPED = "_run_on_profiler_stop"
+"""Called last, when torch is free for another."""
 
 
 class Watch:
@@ -24,10 +26,13 @@ class Watch:
     ----------
     give_way : callable
         Called before another profiler is prepared or started.
+    take_turn : callable
+        Called when another profiler has ended.
     """
 
-    def __init__(self, give_way: Callable[[], None]) -> None:
+    def __init__(self, give_way: Callable[[], None], take_turn: Callable[[], None]) -> None:
         self._give_way = give_way
+        self._take_turn = take_turn
         self._installed: dict[str, Any] = {}
         self._real: dict[str, Any] = {}
         self._theirs = self._ours = False
@@ -35,7 +40,7 @@ class Watch:
     def install(self) -> None:
         """Begin to notice."""
         self.remove()
-        for name in (_PREPARE, _ENABLE, _DISABLE):
+        for name in (_PREPARE, _ENABLE, _DISABLE, _STOPPED):
             real = getattr(home, name, None)
             if real is not None:
                 self._real[name] = real
@@ -67,11 +72,14 @@ class Watch:
         @wraps(real)
         def call(*args: Any, **kwargs: Any) -> Any:
             theirs = bool(self._installed) and not self._ours
-            if theirs and name != _DISABLE:
+            begins = name in (_PREPARE, _ENABLE)
+            if theirs and begins:
                 self._give_way()
             result = real(*args, **kwargs)
             if theirs:
-                self._theirs = name != _DISABLE
+                self._theirs = begins
+            if theirs and name == _STOPPED:
+                self._take_turn()
             return result
 
         return call

@@ -8,6 +8,8 @@ from pathlib import Path
 import torch
 import torch.distributed
 
+from synctax.record.proc import start_ticks
+
 GLOO_THREAD = "pt_gloo_runloop"
 """Threads of this name run gloo's collectives, two for each group."""
 
@@ -61,16 +63,19 @@ def who() -> Who:
 
 
 def gloo_threads(tasks: Path = _TASKS) -> list[int]:
-    """List the OS ids of gloo's threads, ascending; Linux only, empty elsewhere."""
+    """List the OS ids of gloo's threads, oldest first; Linux only, empty elsewhere.
+
+    Ids alone do not tell: they begin anew when the largest is reached.
+    """
     found = []
     for task in tasks.glob("*/comm"):
         try:
             name = task.read_text(encoding="utf-8", errors="replace").strip()
+            if name == GLOO_THREAD:
+                found.append((start_ticks(task.parent), int(task.parent.name)))
         except OSError:
             continue  # the thread ended meanwhile
-        if name == GLOO_THREAD:
-            found.append(int(task.parent.name))
-    return sorted(found)
+    return [thread for _, thread in sorted(found)]
 
 
 def _number(name: str, default: int) -> int:

@@ -3,23 +3,21 @@
 import atexit
 import os
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from synctax.record.delay import Delay
-from synctax.record.kineto import KinetoWindow, synchronize
-from synctax.record.meet import Meeting, gather, stay_away
+from synctax.record.groups import Groups
+from synctax.record.instruments import Instruments
+from synctax.record.kineto import KinetoWindow
+from synctax.record.meet import Meetings
+from synctax.record.names import TRACE_SCHEMA
 from synctax.record.others import Watch
 from synctax.record.plan import Plan
-from synctax.record.ranks import gloo_threads, who
-from synctax.record.state import RankState, state_before, write_state
+from synctax.record.ranks import Who, who
+from synctax.record.state import RankState, check_alone, state_before, write_own_state
 from synctax.record.trouble import TROUBLE, first_line
-
-TRACE_SCHEMA = "synctax.recorded/1"
 
 NEVER = sys.maxsize
 LONGEST_PAUSE_STEPS = 64
@@ -63,17 +61,13 @@ class Recording:
         self.state = RankState(
             self._who.rank, self._who.world_size, self._who.host, self._who.pid
         )
-        self._seen = 0
-        self._next = NEVER
-        self._then: Callable[[], None] = self._prepare
+        self._seen = self._next = 0
+        self._then: Callable[[], None] = self._scold
         self._tries = 0
-        self._window: KinetoWindow | None = None
-        self._delay = Delay(*plan.delays) if plan.delays else None
-        self._delaying = False
-        self._meeting: Meeting | None = None
-        self._met_at = -1
-        self._watch = Watch(self._give_way)
-        self._thread = 0
+        self._tools = Instruments(
+            plan, Watch(self._give_way, self._take_turn), Groups(self._before_groups_end)
+        )
+        self._meetings = Meetings(plan.meet_timeout_s, once=self._whole_run)
         self._begun = self._ended = self._inside = False
         self._asked: str | None = None
 
@@ -87,7 +81,11 @@ class Recording:
         error: BaseException | None,
         where: TracebackType | None,
     ) -> None:
-        self.end("" if error is None else first_line(error))
+        normal = isinstance(error, GeneratorExit) or (
+            isinstance(error, SystemExit) and not error.code
+        )
+        # what is over says nothing: Python may be ending, too, and have little left
+        self.end("" if self._ended or error is None or normal else first_line(error))
 
     def begin(self) -> None:
         """Count steps from here.
@@ -95,6 +93,8 @@ class Recording:
         Steps count from 0; where this process recorded into the folder before, from where
         it stopped counting, so that all windows of a job have steps of their own.
         """
+        if self._ended:
+            self._say("a recording that has ended does not begin again: make another")
         if self._begun:
             return
         self._begun = True
@@ -104,7 +104,7 @@ class Recording:
         self._seen = before.steps_seen if before and mine else 0
         self._schedule(self._seen + self._lead)
         atexit.register(self.end)
-        self._watch.install()
+        self._tools.install()
         self._guarded(self._save_state)
         if self._seen >= self._next:
             self._turn()
@@ -127,27 +127,27 @@ class Recording:
         """
         if os.getpid() != self.state.pid or not self._begun or self._ended:
             return
-        if self._inside or not self._can_stop():
+        if self._inside or not self._tools.can_stop:
             # what is being done comes first; another thread's profiler ends with its step
             self._asked, self._next = reason, 0
             return
         self._ended, self._next = True, NEVER
         self._guarded(lambda: self._close(reason))
         atexit.unregister(self.end)
-        self._guarded(self._stop_delaying)
-        self._watch.remove()
-
-    def _can_stop(self) -> bool:
-        window = self._window
-        return window is None or window.any_thread or self._is_here
-
-    @property
-    def _is_here(self) -> bool:
-        return self._thread == threading.get_ident()
+        self._guarded(self._tools.stop_delaying)
+        self._tools.remove()
 
     @property
     def _is_open(self) -> bool:
         return self.state.state == "recording"
+
+    def _is_asked(self) -> bool:
+        """Whether to end as soon as what is being done allows."""
+        return self._asked is not None
+
+    def _scold(self) -> None:
+        self._next = NEVER
+        self._say("step was called before begin: use it in a with block, or call begin")
 
     def _schedule(self, start: int) -> None:
         """Let the window begin after so many steps, and prepare it before."""
@@ -178,74 +178,63 @@ class Recording:
 
     def _prepare(self) -> None:
         self._identify()
-        if self._delay is not None:
-            self._delay.rank = self.state.rank
-            self._delay.step(self._seen)
-            self._delay.__enter__()
-            self._delaying = True
-        if not self._watch.busy():
+        self._tools.begin_delaying(self.state.rank, self._seen)
+        if not self._tools.watch.busy():
             self._make_ready()
         self._then, self._next = self._warm, self._seen + 1
         self._begin_if_due()
 
     def _make_ready(self) -> KinetoWindow:
-        plan = self.plan
-        window = KinetoWindow(record_shapes=plan.record_shapes, with_stack=plan.with_stack)
+        window = self._tools.prepare()
         if window.missing and self.state.rank == 0:
             self._say(window.missing)
-        self._thread = threading.get_ident()
-        with self._watch.own():
-            window.prepare()
-        self._window = window
+            window.missing = ""
         return window
 
     def _warm(self) -> None:
         self._next = self._seen + 1
-        if self._delay is not None:
-            self._delay.step(self._seen)
+        self._tools.delay_step(self._seen)
         self._begin_if_due()
 
     def _begin_if_due(self) -> None:
         if self._seen < self.state.first_step:
             return
         self._identify()
-        busy = self._watch.busy()
+        check_alone(self.plan.folder, self.state.rank)
+        busy = self._tools.watch.busy()
         self._tell(state="recording")
         if not busy:
-            window = self._window or self._make_ready()
-            synchronize()
-            with self._watch.own():
-                window.start()
-        meeting = self._meet(ready=not busy)
-        if busy or (meeting.complete and meeting.busy):
+            window = self._make_ready()
+            self._tools.start()
+        meeting = self._meetings.meet(
+            self._who, self._seen, ready=not busy, stop=self._is_asked
+        )
+        if self._is_asked():
+            self._tools.drop()
+            return
+        if busy or (meeting.complete and meeting.busy and not self._whole_run):
             self._postpone(here=busy)
             return
         words = "" if self._whole_run or not self.plan.meet_timeout_s else meeting.words()
         if words:
             self._say(words)
         self.state = replace(self.state, reason=words, met=meeting.met)
-        window.mark(self._seen)
+        self._tools.mark(window, self._seen)
         self._then = lambda: self._mark(window)
         self._next = NEVER if self._whole_run else self._seen + 1
 
-    def _meet(self, *, ready: bool) -> Meeting:
-        last, step, self._met_at = self._meeting, self._seen, self._seen
-        if last is not None and not last.complete:
-            # whom others did not wait for does not wait for them again
-            return replace(last, busy=int(not ready))
-        timeout_s = self.plan.meet_timeout_s
-        self._meeting = gather(self._who, step, ready=ready, timeout_s=timeout_s)
-        return self._meeting
-
     def _postpone(self, *, here: bool) -> None:
-        self._drop()
-        self._stop_delaying()
+        self._tools.drop()
+        self._tools.stop_delaying()
         if self._tries == 0 and (here or self.state.rank == 0):
             where = "this rank" if here else "another rank"
             self._say(f"the job's own profiler is running on {where}; waiting for its end")
         pause = min(2**self._tries, LONGEST_PAUSE_STEPS)
         self._tries += 1
-        self._schedule(self._seen + pause + min(self.plan.warmup, self._lead))
+        if self._whole_run:  # has no steps: begins in `_take_turn`
+            self._then, self._next = self._prepare, NEVER
+        else:
+            self._schedule(self._seen + pause + min(self.plan.warmup, self._lead))
         self._tell(state="waiting", reason="the job's own profiler is running")
 
     def _mark(self, window: KinetoWindow) -> None:
@@ -253,41 +242,33 @@ class Recording:
             self._finish(window, "")
             return
         self._next = self._seen + 1
-        window.mark(self._seen)
-        if self._delay is not None:
-            self._delay.step(self._seen)
+        self._tools.mark(window, self._seen)
+        self._tools.delay_step(self._seen)
 
     def _finish(self, window: KinetoWindow, reason: str) -> None:
         """End the window, and write what was recorded."""
-        self._next, self._window = NEVER, None
+        self._then, self._next = _nothing, NEVER  # lets go of the profiler and its events
         planned = self.state.end_step
         end_step = self._seen if reason or not self._whole_run else planned
         if not reason:
-            window.mark(None)
-        self._stop_delaying()
-        if not self._who.has_group:
-            self._identify()
-        try:
-            window.note_rank(self._who)
-            window.note("synctax", self._about(end_step, reason))
-        finally:
-            with self._watch.own():
-                window.stop(wait=self._is_here)
-        rank, folder = self.state.rank, Path(f"iteration_{planned}")
-        trace, delays = folder / f"rank{rank}_trace.json.gz", ""
-        window.save(self.plan.folder / trace)
-        if self._delay is not None:
-            delays = (folder / f"rank{rank}_delays.json").as_posix()
-            self._delay.write(self.plan.folder / delays)
+            self._tools.mark(window, None)
+
+        def about() -> dict[str, object]:
+            self._identify(self._tools.groups.who)
+            return self._about(end_step, reason)
+
+        # a collective whose other ranks are gone never ends on a GPU
+        self._tools.stop(window, about, wait=not reason)
+        trace, delays = self._tools.save(window, planned, self.state.rank)
         self._tell(
             state="cut" if reason else "written",
             reason="; ".join(filter(None, (reason, self.state.reason))),
             end_step=end_step,
-            trace=trace.as_posix(),
+            trace=trace,
             delays=delays,
         )
-        self._watch.remove()
-        if reason or rank == 0:
+        self._tools.remove()
+        if reason or self.state.rank == 0:
             tail = f" ({reason})" if reason else ""
             steps = f"steps {self.state.first_step}:{end_step}"
             self._say(f"{steps} are in {self.plan.folder / trace}{tail}")
@@ -302,80 +283,93 @@ class Recording:
             "end_step": end_step,
             "cut": reason,
             "met": self.state.met,
-            "gloo_threads": gloo_threads(),
-            "delays": self._delay is not None,
+            "gloo_threads": self._tools.groups.threads,
+            "delays": self._tools.delays,
         }
 
     def _close(self, reason: str) -> None:
-        state, window = self.state, self._window
-        if window is not None and self._is_open:
+        state, window = self.state, self._tools.window
+        if window is not None and self._is_open and self._tools.marked:
             done, steps = self._done()
             early = f"the loop ended after {done} of {steps} steps of the window"
             self._finish(window, reason or ("" if self._whole_run else early))
         elif state.state in ("waiting", "recording"):
-            few = (
-                "the job's own profiler was running until the end"
-                if self._tries
-                else f"the window needs {state.end_step} steps, and {self._seen} were seen"
-            )
-            self._drop()
-            self._tell(state="nothing", reason="; ".join(filter(None, (reason, few))))
+            self._leave_others()
+            self._tools.drop()
+            whole = "; ".join(filter(None, (reason, self._why_nothing())))
+            self._tell(state="nothing", reason=whole)
             if state.rank == 0 or reason or self._tries:
                 self._say(f"nothing was recorded: {self.state.reason}")
         elif state.trace:
             self._tell()
+
+    def _why_nothing(self) -> str:
+        if self._tries:
+            return "the job's own profiler was running until the end"
+        if self._whole_run:
+            return "the run ended before its ranks had met"
+        return f"the window needs {self.state.end_step} steps, and {self._seen} were seen"
 
     def _done(self) -> tuple[int, int]:
         return self._seen - self.state.first_step, self._steps
 
     def _give_way(self) -> None:
         """Leave torch's only profiler to the job, which is about to use it."""
-        window = self._window
-        if window is None or self._inside or not self._can_stop():
+        window = self._tools.window
+        if window is None or self._inside or not self._tools.can_stop:
             return
         if self._is_open:
             done, steps = self._done()
-            why = f"the job used its own profiler after {done} of {steps} steps"
+            after = "" if self._whole_run else f" after {done} of {steps} steps"
+            why = f"the job used its own profiler{after}"
             self._guarded(lambda: self._finish(window, why))
         else:
-            self._guarded(self._drop)
+            self._guarded(self._tools.drop)
+
+    def _take_turn(self) -> None:
+        """Begin the whole run that a profiler of the job, which has ended, put off."""
+        waits = self.state.state == "waiting" and not self._inside
+        if self._whole_run and self._tries and waits:
+            self._turn()
+
+    def _before_groups_end(self, everything: bool) -> None:
+        """Keep what torch will not know any more, and reach others as long as possible."""
+        if os.getpid() != self.state.pid:
+            return
+        self._tools.groups.look()
+        if everything and not self._inside:
+            self._leave_others()
 
     def _give_up(self, reason: str) -> None:
         """Record nothing, and let neither the job nor other ranks wait for it."""
         self._next = NEVER
-        first_step = self.state.first_step
         self.state = replace(
             self.state, state="nothing", reason=reason, steps_seen=self._seen
         )
         self._say(f"nothing was recorded: {reason}")
-        for act in (self._drop, self._stop_delaying, self._watch.remove, self._save_state):
+        tools = self._tools
+        for act in (tools.drop, tools.stop_delaying, tools.remove, self._save_state):
             try:
                 act()
             except TROUBLE:
                 continue  # the first trouble is the one to tell
-        if self._met_at != first_step and not self._ended:
-            self._then, self._next = self._stay_away, first_step
-            if self._seen >= first_step:
-                self._stay_away()
+        if not self._leave_others() and not self._ended:
+            # there may be a group by then
+            self._then, self._next = self._leave_at_last, self.state.first_step
+            if self._seen >= self._next:
+                self._leave_at_last()
 
-    def _stay_away(self) -> None:
-        self._next, self._met_at = NEVER, self.state.first_step
-        stay_away(who(), self.state.first_step)
+    def _leave_others(self) -> bool:
+        """Let others not wait for this rank; tell whether they can know."""
+        return self._meetings.leave(self.state.first_step)
 
-    def _drop(self) -> None:
-        window, self._window = self._window, None
-        if window is not None and (window.any_thread or self._is_here):
-            with self._watch.own():
-                window.discard()
+    def _leave_at_last(self) -> None:
+        self._next = NEVER
+        self._leave_others()
 
-    def _stop_delaying(self) -> None:
-        if self._delay is not None and self._delaying:
-            self._delaying = False
-            self._delay.__exit__(None, None, None)
-
-    def _identify(self) -> None:
+    def _identify(self, told: Who | None = None) -> None:
         """Look who this is: a process group may have come to be since the last time."""
-        told = self._who = who()
+        told = self._who = told or who()
         self.state = replace(
             self.state,
             rank=told.rank,
@@ -389,10 +383,14 @@ class Recording:
         self._save_state()
 
     def _save_state(self) -> None:
-        write_state(self.plan.folder, self.state)
+        write_own_state(self.plan.folder, self.state)
 
     def _say(self, line: str) -> None:
         if self._say_to is not None:
             self._say_to(line)
         elif sys.stderr is not None:
             sys.stderr.write(f"synctax record: rank {self.state.rank}: {line}\n")
+
+
+def _nothing() -> None:
+    """Stand where nothing is due."""

@@ -2,12 +2,14 @@
 
 import json
 import os
+import socket
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from synctax.errors import BadInputError
+from synctax.errors import BadInputError, SynctaxError
 from synctax.record.names import STATE_FILES, STATE_SCHEMA, STATES, part_path, state_path
+from synctax.record.proc import ran_at
 
 Phase = Literal["waiting", "recording", "written", "cut", "nothing"]
 
@@ -63,8 +65,11 @@ def write_whole(path: Path, text: str) -> None:
     """Write a file that appears whole under its name or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = part_path(path, os.getpid())
+    part.unlink(missing_ok=True)  # of a process that was killed
     try:
-        part.write_text(text, encoding="utf-8")
+        # a new file: not what a link of this name leads to
+        with part.open("x", encoding="utf-8") as file:
+            file.write(text)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -100,6 +105,34 @@ def state_before(folder: Path, rank: int) -> RankState | None:
         return read_state(path) if path.exists() else None
     except (BadInputError, OSError):
         return None  # it will be written anew
+
+
+def check_alone(folder: Path, rank: int) -> None:
+    """See that no other process of this host records a rank, or did and still runs.
+
+    Raises
+    ------
+    SynctaxError
+        If one does: this is its child, which has its environment, or a job beside it.
+    """
+    other = _other(folder, rank)
+    if other:
+        raise SynctaxError(f"process {other} of this host is rank {rank} already")
+
+
+def write_own_state(folder: Path, state: RankState) -> None:
+    """Write the state of a rank, unless the rank is another process."""
+    if not _other(folder, state.rank):
+        write_state(folder, state)
+
+
+def _other(folder: Path, rank: int) -> int:
+    state = state_before(folder, rank)
+    if state is None or state.state not in ("recording", "written", "cut"):
+        return 0
+    mine = state.pid == os.getpid() or state.host != socket.gethostname()
+    changed_s = state_path(folder, rank).stat().st_mtime
+    return 0 if mine or not ran_at(state.pid, changed_s) else state.pid
 
 
 def read_states(folder: Path) -> list[RankState]:

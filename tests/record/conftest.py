@@ -63,11 +63,11 @@ def steps_of(trace: Any) -> dict[int, tuple[float, float]]:
 def run_ranks(script: str, folder: Path, *args: str, ranks: int = 2) -> Job:
     """Run a script of `jobs` on so many ranks, without a launcher."""
     with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+        free.bind(("localhost", 0))
         port = free.getsockname()[1]
     env = os.environ | {
         "WORLD_SIZE": str(ranks),
-        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_ADDR": "localhost",
         "MASTER_PORT": str(port),
         "PYTHONPATH": str(ROOT),
         "PYTHONWARNINGS": "ignore",
@@ -102,6 +102,6 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 SCENARIOS = """
-    middle twice alone few raises missing late busy always_busy interrupted no_folder
-    delayed delay_alone other_thread dies
+    whole middle twice alone few raises missing late busy always_busy interrupted no_folder
+    delayed delay_alone other_thread fewer early dies
 """

@@ -1,8 +1,10 @@
 """What travels to and from a job as plain values: no test here needs torch."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 from dataclasses import asdict, replace
 
 import pytest
@@ -11,7 +13,8 @@ from hypothesis import strategies as st
 
 from synctax.errors import BadInputError, SynctaxError
 from synctax.record import DelayRule, Plan, RankState, TorchMissingError, read_states
-from synctax.record.names import state_path
+from synctax.record.names import part_path, state_path
+from synctax.record.proc import is_running, ran_at
 from synctax.record.state import (
     read_state,
     state_before,
@@ -177,6 +180,16 @@ def test_a_file_that_cannot_be_written_whole_leaves_the_one_before(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
 
 
+def test_a_link_in_the_place_of_a_part_is_not_followed(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    path = tmp_path / "state.json"
+    part_path(path, os.getpid()).symlink_to(precious)
+    write_whole(path, "new")
+    assert (path.read_text(), precious.read_text()) == ("new", "kept")
+    assert not path.is_symlink()
+
+
 # ------------------------------------------------------------------ truths
 
 made = st.builds(
@@ -283,3 +296,24 @@ def test_another_package_that_is_missing_is_named_itself(monkeypatch):
     monkeypatch.setitem(record._HOME, "Plan", "synctax.record.nowhere")
     with pytest.raises(ModuleNotFoundError, match=r"synctax\.record\.nowhere"):
         record.Plan  # noqa: B018
+
+
+# ------------------------------------------------------------------ processes
+
+
+def test_a_process_runs_or_not_whoever_owns_it(monkeypatch):
+    assert is_running(os.getpid())
+    assert not is_running(2**30)
+
+    def forbid(pid, number):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", forbid)
+    assert is_running(1)
+
+
+def test_a_process_ran_when_it_did_and_not_before():
+    now_s = time.time()
+    assert ran_at(os.getpid(), now_s)
+    assert not ran_at(os.getpid(), now_s - 10**6)
+    assert not ran_at(2**30, now_s)

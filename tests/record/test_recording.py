@@ -4,8 +4,15 @@ import atexit
 import gzip
 import json
 import os
+import shutil
+import signal
+import socket
+import subprocess
 import sys
+import tempfile
 import threading
+import weakref
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,14 +27,21 @@ from torch.profiler import ProfilerActivity
 from synctax.record import (
     DelayRule,
     Plan,
+    RankState,
     Recording,
+    groups,
     kineto,
+    meet,
+    parts,
     profile,
     read_states,
-    recording,
+    state,
 )
 from synctax.record.meet import Meeting, default_store
+from synctax.record.names import state_path
 from synctax.record.others import Watch
+from synctax.record.ranks import who
+from synctax.record.state import write_state
 from synctax.record.truth import read_truth
 from tests.record.conftest import read_trace, steps_of
 
@@ -190,11 +204,92 @@ def test_the_second_window_of_a_folder_counts_on(make, tmp_path):
 def test_another_process_counts_from_0(make, tmp_path, monkeypatch):
     with make() as window:
         train(window, 5)
-    monkeypatch.setattr(os, "getpid", lambda: 4)
+    with monkeypatch.context() as other:
+        other.setattr(state, "ran_at", lambda pid, when_s: False)
+        other.setattr(os, "getpid", lambda: 2**30)
+        with make() as window:
+            train(window, 5)
+    assert window.state.first_step == 2
+
+
+@pytest.mark.parametrize("held", ["recording", "written", "cut"])
+def test_what_another_process_that_runs_recorded_of_this_rank_stays(make, tmp_path, held):
+    parent = RankState(0, 1, socket.gethostname(), os.getppid(), state=held, first_step=7)
+    write_state(tmp_path, parent)
     with make() as window:
         train(window, 5)
-    monkeypatch.undo()
-    assert window.state.first_step == 2
+    assert window.state.state == "nothing"
+    assert window.said == [f"nothing was recorded: {window.state.reason}"]
+    assert f"process {os.getppid()} of this host is rank 0 already" in window.said[0]
+    assert (read_states(tmp_path), traces(tmp_path)) == ([parent], [])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"state": "waiting"},  # as of one that has a group, and a rank, only later
+        {"host": "another"},
+        {"pid": 2**30},
+    ],
+)
+def test_a_state_that_no_process_holds_is_replaced(make, tmp_path, changes):
+    keys = {"host": socket.gethostname(), "pid": os.getppid(), "state": "cut"} | changes
+    write_state(tmp_path, RankState(0, 1, **keys))
+    with make() as window:
+        train(window, 5)
+    assert [found.state for found in read_states(tmp_path)] == ["written"]
+
+
+def test_a_state_older_than_the_process_of_its_number_is_replaced(make, tmp_path):
+    write_state(
+        tmp_path, RankState(0, 1, socket.gethostname(), os.getppid(), state="written")
+    )
+    os.utime(state_path(tmp_path, 0), (10**9, 10**9))
+    with make() as window:
+        train(window, 5)
+    assert read_states(tmp_path) == [window.state]
+
+
+def test_steps_without_a_beginning_or_after_the_end_are_told_once(make):
+    window = make()
+    for _ in range(9):
+        window.step()
+    assert window.said == [
+        "step was called before begin: use it in a with block, or call begin"
+    ]
+    with window:
+        train(window, 4)
+    with window:
+        train(window, 9)
+    assert window.said[2:] == [
+        "a recording that has ended does not begin again: make another"
+    ]
+
+
+@pytest.mark.parametrize("end", [SystemExit(), SystemExit(0), GeneratorExit()])
+def test_an_end_that_is_no_trouble_is_not_told_as_one(make, end):
+    window = make()
+    window.begin()
+    train(window, 3)
+    window.__exit__(type(end), end, None)
+    assert window.state.reason == "the loop ended after 1 of 2 steps of the window"
+
+
+@pytest.mark.parametrize(("reason", "waited"), [("", True), ("ValueError: x", False)])
+def test_only_a_window_that_is_whole_waits_for_devices(make, monkeypatch, reason, waited):
+    asked = []
+    stop = kineto.KinetoWindow.stop
+
+    def note(self, *, wait=True):
+        asked.append(wait)
+        stop(self, wait=wait)
+
+    monkeypatch.setattr(kineto.KinetoWindow, "stop", note)
+    window = make()
+    window.begin()
+    train(window, 3 if reason else 4)
+    window.end(reason)
+    assert asked == [waited]
 
 
 def test_a_second_recording_waits_for_the_first(make, tmp_path):
@@ -306,6 +401,88 @@ def test_a_process_group_is_told_of_whenever_it_is_there(make, tmp_path, request
     assert window.state.backend == "gloo"
 
 
+def test_groups_that_are_made_or_destroyed_in_the_window_are_told_of_in_order(
+    make, tmp_path, group
+):
+    dist = torch.distributed
+    destroy = dist.destroy_process_group
+    with make(step_by="run") as window:
+        torch.mm(A, A)
+        first = dist.new_group([0], group_desc="first")
+        dist.new_group([0], group_desc="second")
+        dist.destroy_process_group(first)
+        dist.new_group([0], group_desc="third")
+        dist.destroy_process_group()
+        store = dist.HashStore()
+        dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+        torch.mm(A, A)
+    trace = read_trace(tmp_path / window.state.trace)
+    told = trace["distributedInfo"]
+    assert [one["pg_desc"] for one in told["pg_config"]] == [
+        "default_pg",
+        "first",
+        "second",
+        "third",
+        "default_pg",
+    ]
+    assert (told["backend"], told["world_size"], told["pg_count"]) == ("gloo", 1, 5)
+    threads = trace["synctax"]["gloo_threads"]
+    assert len(threads) == len(set(threads)) == 10
+    assert dist.destroy_process_group is destroy
+
+
+def test_groups_of_before_the_window_are_not_told_of(make, tmp_path, group):
+    dist = torch.distributed
+    with make() as window:
+        dist.destroy_process_group(dist.new_group([0]))
+        train(window, 2)
+        dist.new_group([0], group_desc="later")
+        train(window, 2)
+    told = read_trace(tmp_path / window.state.trace)["distributedInfo"]
+    assert [one["pg_desc"] for one in told["pg_config"]] == ["default_pg", "later"]
+
+
+def test_a_rank_stays_away_while_it_still_can(make, monkeypatch, group):
+    """The group is destroyed before the loop ends: with it goes the store."""
+    stayed = []
+    monkeypatch.setattr(meet, "stay_away", lambda who, step: stayed.append(step))
+    with make() as window:
+        train(window, 1)
+        with pytest.raises(ValueError, match="Invalid process group"):
+            torch.distributed.destroy_process_group("no group")
+        assert stayed == []
+        torch.distributed.destroy_process_group()
+        assert stayed == [2]
+    assert stayed == [2]
+
+
+def test_a_forked_child_keeps_out_of_it_when_it_destroys_groups(make, monkeypatch, group):
+    stayed = []
+    monkeypatch.setattr(meet, "stay_away", lambda who, step: stayed.append(step))
+    with make(), monkeypatch.context() as child:
+        child.setattr(os, "getpid", lambda: -5)
+        torch.distributed.destroy_process_group()
+        assert stayed == []
+
+
+def test_torch_without_distributed_has_no_groups_to_watch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.distributed.distributed_c10d", None)
+    watch = groups.Groups(lambda everything: None)
+    watch.install()
+    watch.look()
+    watch.remove()
+    assert watch.info()["pg_config"] == []
+
+
+def test_the_version_of_nccl_is_told_where_it_is_known(monkeypatch):
+    watch = groups.Groups(lambda everything: None)
+    watch.who = replace(watch.who, backend="nccl")
+    monkeypatch.setattr(torch.cuda.nccl, "version", lambda: (2, 21, 5))
+    assert watch.info()["nccl_version"] == "2.21.5"
+    monkeypatch.setattr(torch.cuda.nccl, "version", fail(RuntimeError("no NCCL")))
+    assert "nccl_version" not in watch.info()
+
+
 # ------------------------------------------------------------------ windows that end early
 
 
@@ -386,6 +563,14 @@ def test_no_reason_spoils_the_trace(make, tmp_path, reason, cut):
     assert read_states(tmp_path) == [window.state]
 
 
+def test_nothing_that_was_recorded_is_kept_in_memory(make):
+    with make() as window:
+        train(window, 2)
+        inner = weakref.ref(window._tools.window._profiler.profiler)
+        train(window, 2)
+        assert inner() is None
+
+
 def test_at_exit_an_open_window_is_written(make, monkeypatch):
     kept = []
     monkeypatch.setattr(atexit, "register", kept.append)
@@ -408,15 +593,36 @@ def test_an_end_amid_the_work_on_a_step_waits_for_it(make, monkeypatch):
     monkeypatch.setattr(kineto.KinetoWindow, "start", interrupted)
     with window:
         train(window, 6)
-    assert (window.state.state, window.state.reason) == ("cut", "SIGTERM came")
+    assert window.state.state == "nothing"
+    few = "the window needs 4 steps, and 2 were seen"
+    assert window.state.reason == f"SIGTERM came; {few}"
+    assert traces(window.plan.folder) == []
 
 
-def test_an_exit_amid_the_work_on_a_step_still_writes(make, monkeypatch):
+def test_a_whole_run_that_is_ended_while_ranks_meet_leaves_nothing(make, monkeypatch):
+    window = make(step_by="run")
+
+    def gather(who, step, *, ready, timeout_s, stop):
+        window.end("SIGTERM came")
+        assert stop()
+        return Meeting(1, 2, 0)
+
+    monkeypatch.setattr(meet, "gather", gather)
+    with window:
+        torch.mm(A, A)
+    assert window.state.state == "nothing"
+    assert window.state.reason == "SIGTERM came; the run ended before its ranks had met"
+
+
+def test_an_exit_before_the_first_step_of_the_window_leaves_no_empty_trace(
+    make, monkeypatch
+):
     window = make()
-    monkeypatch.setattr(recording, "gather", lambda *_, **__: sys.exit(3))
+    monkeypatch.setattr(meet, "gather", lambda *_, **__: sys.exit(3))
     with pytest.raises(SystemExit), window:
         train(window, 6)
-    assert (window.state.state, window.state.reason) == ("cut", "SystemExit: 3")
+    assert window.state.state == "nothing"
+    assert window.state.reason.startswith("SystemExit: 3; ")
 
 
 def test_another_thread_can_end_the_window(make):
@@ -541,6 +747,51 @@ def test_a_schedule_of_the_job_is_left_alone(make, skip, state):
     assert window.state.state == state
 
 
+def test_a_whole_run_begins_when_a_profiler_of_the_job_has_ended(make, tmp_path):
+    theirs = own_profiler()
+    theirs.start()
+    with make(step_by="run") as window:
+        torch.mm(A, A)
+        assert window.state.state == "waiting"
+        theirs.stop()
+        assert window.state.state == "recording"
+        torch.add(A, A)
+    theirs = [event.name for event in theirs.events()]
+    assert ("aten::mm" in theirs, "aten::add" in theirs) == (True, False)
+    trace = read_trace(tmp_path / window.state.trace)
+    found = [e["name"] for e in trace["traceEvents"] if e.get("cat") == "cpu_op"]
+    assert found == ["aten::add"]
+    assert (window.state.state, window.state.reason) == ("written", "")
+    assert window.state.met is True  # it is alone
+
+
+def test_a_whole_run_is_cut_by_a_profiler_of_the_job(make):
+    with make(step_by="run") as window:
+        torch.mm(A, A)
+        with own_profiler():
+            torch.mm(A, A)
+    assert (window.state.state, window.state.reason) == (
+        "cut",
+        "the job used its own profiler",
+    )
+
+
+def test_a_whole_run_does_not_wait_for_a_rank_whose_profiler_runs(make, monkeypatch):
+    monkeypatch.setattr(meet, "gather", lambda who, step, **_: Meeting(2, 2, 1))
+    with make(step_by="run") as window:
+        torch.mm(A, A)
+    assert window.state.state == "written"
+
+
+def test_a_whole_run_that_was_put_off_did_not_begin_with_others(make, monkeypatch):
+    monkeypatch.setattr(meet, "gather", lambda who, step, **_: Meeting(2, 2, 1))
+    theirs = own_profiler()
+    theirs.start()
+    with make(step_by="run") as window:
+        theirs.stop()
+    assert (window.state.state, window.state.met) == ("written", False)
+
+
 def test_what_others_put_around_torchs_functions_stays(make, monkeypatch):
     home = torch.autograd.profiler
     real = home._enable_profiler
@@ -561,7 +812,7 @@ def test_what_others_put_around_torchs_functions_stays(make, monkeypatch):
 
 
 def test_a_job_that_exits_while_its_profiler_is_waited_for_says_so(make, monkeypatch):
-    monkeypatch.setattr(recording, "gather", lambda *_, **__: sys.exit(3))
+    monkeypatch.setattr(meet, "gather", lambda *_, **__: sys.exit(3))
     with own_profiler():
         window = make()
         with pytest.raises(SystemExit), window:
@@ -573,11 +824,11 @@ def test_a_job_that_exits_while_its_profiler_is_waited_for_says_so(make, monkeyp
 def test_a_rank_that_missed_the_others_meets_them_no_more(make, monkeypatch):
     meetings = []
 
-    def gather(who, step, *, ready, timeout_s):
+    def gather(who, step, *, ready, timeout_s, stop):
         meetings.append(step)
         return Meeting(1, 2, int(not ready))
 
-    monkeypatch.setattr(recording, "gather", gather)
+    monkeypatch.setattr(meet, "gather", gather)
     theirs = own_profiler()
     with make() as window:
         theirs.start()
@@ -676,8 +927,8 @@ def test_an_error_of_the_profiler_is_a_line_and_no_more(
         if name in ("mark", "stop"):  # needed to leave torch as it was
             patch.setattr(kineto.KinetoWindow, name, real)
             if name == "stop":
-                window._window.stop = fail(error)
-                inner = window._window
+                window._tools.window.stop = fail(error)
+                inner = window._tools.window
         train(window, 2)
     if name == "stop":
         del inner.stop
@@ -704,14 +955,40 @@ def test_a_rank_that_gave_up_stays_away_from_the_meeting_it_would_be_at(
 
     real = kineto.KinetoWindow.prepare
     monkeypatch.setattr(kineto.KinetoWindow, "prepare", prepare)
-    monkeypatch.setattr(recording, "stay_away", lambda who, step: stayed.append(step))
-    monkeypatch.setattr(
-        recording, "gather", lambda who, step, **_: Meeting(2, 2, step == 2)
-    )
+    monkeypatch.setattr(meet, "who", lambda: replace(who(), has_group=True))
+    monkeypatch.setattr(meet, "stay_away", lambda who, step: stayed.append(step))
+    monkeypatch.setattr(meet, "gather", lambda who, step, **_: Meeting(2, 2, step == 2))
     with make() as window:
         train(window, 9)
     assert stayed == away
     assert window.state.state == ("written" if fails_at == 3 else "nothing")
+
+
+def test_a_rank_that_gave_up_before_it_had_a_group_stays_away_as_soon_as_it_can(
+    make, monkeypatch
+):
+    stayed, grouped = [], []
+    monkeypatch.setattr(meet, "who", lambda: replace(who(), has_group=bool(grouped)))
+    monkeypatch.setattr(meet, "stay_away", lambda who, step: stayed.append(step))
+    monkeypatch.setattr(kineto.KinetoWindow, "prepare", fail(RuntimeError("CUPTI_ERROR")))
+    with make(warmup=3) as window:
+        train(window, 3)
+        assert (window.state.state, stayed) == ("nothing", [])
+        grouped.append(True)
+        train(window, 5)
+    assert stayed == [4]
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_rank_whose_loop_ends_before_the_window_stays_away_from_it(
+    make, monkeypatch, steps
+):
+    stayed = []
+    monkeypatch.setattr(meet, "who", lambda: replace(who(), has_group=True))
+    monkeypatch.setattr(meet, "stay_away", lambda who, step: stayed.append(step))
+    with make() as window:
+        train(window, steps)
+    assert stayed == [2]
 
 
 def test_a_folder_that_cannot_be_made_is_told_once(make, tmp_path):
@@ -735,6 +1012,87 @@ def test_a_trace_that_is_not_whole_is_no_trace(make, monkeypatch, tmp_path):
     assert window.state.state == "nothing"
     assert "is the disk full?" in window.state.reason
     assert traces(tmp_path) == left_over(tmp_path) == []
+
+
+@pytest.fixture
+def killed(tmp_path):
+    """The number of a process that is gone."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def test_what_a_killed_writer_left_is_removed_and_nothing_else(make, tmp_path, killed):
+    folder = tmp_path / "iteration_4"
+    folder.mkdir()
+    name = ".rank0_trace.json.gz"
+    for end in (killed, os.getpid(), os.getppid(), "copy"):
+        (folder / f"{name}.{end}").write_text("")
+    (folder / f".rank01_trace.json.gz.{killed}").write_text("")
+    with make() as window:
+        train(window, 4)
+    assert window.state.state == "written"
+    assert sorted(left_over(folder)) == sorted(
+        [f"{name}.{os.getppid()}", f"{name}.copy", f".rank01_trace.json.gz.{killed}"]
+    )
+
+
+def test_an_abandoned_workplace_is_removed_and_one_in_use_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    home, target = tmp_path / "temporary", tmp_path / "target"
+    for place in (home / "synctax-dead", home / "other", target):
+        place.mkdir(parents=True)
+        (place / "lock").write_text("")
+    code = (
+        "import sys; from pathlib import Path; from synctax.record.parts import workplace\n"
+        "with workplace(Path(sys.argv[1])) as folder:\n"
+        "    print(folder.name, flush=True); sys.stdin.read()"
+    )
+    environment = os.environ | {"TMPDIR": str(home)}
+    writer = subprocess.Popen(
+        [sys.executable, "-c", code, str(target)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    in_use = writer.stdout.readline().strip()
+    with parts.workplace(target) as mine:
+        names = {path.name for path in home.iterdir()}
+        assert names == {in_use, mine.name, "other"}
+    writer.send_signal(signal.SIGKILL)
+    writer.communicate()
+    with parts.workplace(target) as mine:
+        assert {path.name for path in home.iterdir()} == {mine.name, "other"}
+    assert [path.name for path in home.iterdir()] == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("temporary", "target", "beside"),
+    [(1 << 40, 1 << 41, False), (100, 1 << 40, True), (100, 99, False), (100, 100, False)],
+)
+def test_a_small_temporary_folder_is_not_used_where_there_is_more_room(
+    make, monkeypatch, tmp_path, temporary, target, beside
+):
+    home = tmp_path / "temporary"
+    home.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(home))
+    free = {home: temporary, tmp_path / "traces" / "iteration_4": target}
+    monkeypatch.setattr(
+        shutil, "disk_usage", lambda path: SimpleNamespace(free=free[Path(path)])
+    )
+    exported = []
+    export = torch.profiler.profile.export_chrome_trace
+    monkeypatch.setattr(
+        torch.profiler.profile,
+        "export_chrome_trace",
+        lambda self, path: (exported.append(Path(path)), export(self, path)),
+    )
+    with make(folder=tmp_path / "traces") as window:
+        train(window, 4)
+    assert window.state.state == "written"
+    assert (home in exported[0].parents) is not beside
+    assert left_over(tmp_path / "traces") == [] == list(home.iterdir())
 
 
 # ------------------------------------------------------------------ torch of other versions
@@ -764,16 +1122,16 @@ def test_what_a_version_does_not_know_is_left_out(monkeypatch, known, any_thread
 def test_nothing_is_made_of_the_events_but_the_trace(make):
     with make() as window:
         train(window, 2)
-        inner = window._window._profiler
+        inner = window._tools.window._profiler.profiler
         train(window, 2)
     # what torch 2.4 makes at once, later versions when asked
-    assert inner.profiler._parse_kineto_results(inner.profiler.kineto_results) == []
+    assert inner._parse_kineto_results(inner.kineto_results) == []
 
 
 def test_a_function_that_a_version_does_not_have_is_not_watched(monkeypatch):
     home = torch.autograd.profiler
     monkeypatch.delattr(home, "_prepare_profiler")
-    watch = Watch(lambda: None)
+    watch = Watch(lambda: None, lambda: None)
     watch.install()
     watch.install()
     assert not hasattr(home, "_prepare_profiler")

@@ -1,5 +1,7 @@
 """Real jobs of two processes: what they leave, and that they end as without us."""
 
+import signal
+
 import pytest
 
 import synctax
@@ -177,6 +179,38 @@ def test_a_window_that_is_open_when_the_script_ends_is_written(tmp_path):
         f"synctax record: rank 0: steps 0:2 are in {tmp_path / state.trace} "
         "(the loop ended after 2 of 3 steps of the window)\n"
     )
+
+
+@pytest.mark.parametrize("name", ["fewer", "early"])
+def test_a_rank_that_ends_before_the_window_is_not_waited_for(recorded, name):
+    states = recorded.states(name)
+    assert [state.state for state in states] == ["written", "nothing"]
+    assert states[0].met is False
+    assert states[0].reason == "1 of 2 ranks met before the window"
+    assert recorded.said(name, 0)["more"]["seconds"] < 40  # of 60 that it would wait
+
+
+def test_a_signal_ends_a_meeting_and_the_rank_that_waits_in_it(tmp_path):
+    job = run_ranks("stopped.py", tmp_path, ranks=1)
+    assert job.ranks[0].code == 0, job.ranks[0].err
+    code, seconds = job.ranks[0].out.split()
+    assert int(code) == -signal.SIGTERM
+    assert float(seconds) < 20  # of 60 that the meeting would last
+    (state,) = read_states(tmp_path)
+    assert (state.state, state.trace) == ("nothing", "")
+    assert state.reason.startswith("SIGTERM came in step 1; ")
+
+
+def test_a_whole_run_knows_the_groups_that_were_made_in_it(recorded):
+    for rank in BOTH:
+        trace = recorded.trace("whole", rank)
+        told = trace["distributedInfo"]
+        assert [one["ranks"] for one in told["pg_config"]] == [[0, 1], [rank]]
+        assert len(trace["synctax"]["gloo_threads"]) == 4
+    job = synctax.load([recorded.folder / "whole"])
+    table = synctax.measure(job).to_frame()
+    # those of one rank alone are no other's; of six, the first is the window's head
+    assert list(zip(table["n_ranks"], table["collectives"], strict=True)) == [(2, 5)]
 
 
 # ------------------------------------------------------------------ the job's own profiler

@@ -217,6 +217,50 @@ def other_thread(desk):
 
 
 @scenario
+def fewer(desk):
+    """A loop that ends before the window on rank 1: rank 0 does not wait for it."""
+    start = time.monotonic()
+    with desk.record(meet_timeout_s=60.0) as window:
+        train(window, 1 if RANK else 5, together=False)
+    desk.more["seconds"] = time.monotonic() - start
+
+
+@scenario
+def early(desk):
+    """An exception on rank 1 before the window: rank 0 does not wait for it."""
+    start = time.monotonic()
+    try:
+        with desk.record(meet_timeout_s=60.0) as window:
+            train(window, 1, together=False)
+            if RANK == 1:
+                raise KeyError("no such sample")
+            train(window, 4, together=False)
+    except KeyError:
+        desk.more["raised"] = True
+    desk.more["seconds"] = time.monotonic() - start
+
+
+@scenario
+def whole(desk):
+    """A whole run: groups are made in it, and all are destroyed before its end.
+
+    The first of all: torch keeps threads of groups that one of its profilers saw.
+    """
+    dist.destroy_process_group()
+    store = f"file://{desk.folder.parent}/store"
+    init = {"init_method": store, "rank": RANK, "world_size": 2}
+    dist.init_process_group("gloo", **init)
+    with desk.record(step_by="run"):
+        groups = [dist.new_group([rank]) for rank in range(2)]
+        for _ in range(6):
+            dist.all_reduce(torch.ones(100), group=groups[RANK])
+            dist.all_reduce(work())
+        del groups
+        dist.destroy_process_group()
+    dist.init_process_group("gloo", **init | {"init_method": store + "2"})
+
+
+@scenario
 def dies(desk):
     """An exception of rank 1 that nobody catches; rank 0 is in an all-reduce with it."""
     with desk.record(steps=5) as window:
