@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import (
 )
 
 from synctax.errors import SynctaxError
+from synctax.record.names import delays_file
 from synctax.record.plan import DelayRule
 from synctax.record.ranks import who
 from synctax.record.truth import Made, Truth, write_truth
@@ -153,7 +154,7 @@ class Delay(TorchDispatchMode):
         if _get_current_dispatch_mode() is self:
             super().__exit__(kind, error, where)
         if self._folder is not None:
-            self.write(self._folder / f"rank{self.rank}_delays.json")
+            self.write(self._folder / delays_file(self.rank or 0))
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -225,7 +226,8 @@ class Delay(TorchDispatchMode):
             nth, us = rule.next()
             if us is None:
                 continue
-            start_ns = time.time_ns()
+            # one reading of the clock of the day, which may be set meanwhile
+            start_ns, since_ns = time.time_ns(), time.perf_counter_ns()
             if rule.rule.side == "gpu":
                 launch_spin(us * self._cycles_per_us, args)
             else:
@@ -238,7 +240,7 @@ class Delay(TorchDispatchMode):
                     rule=rule.number,
                     asked_us=us,
                     start_ns=start_ns,
-                    end_ns=time.time_ns(),
+                    end_ns=start_ns + time.perf_counter_ns() - since_ns,
                     thread=threading.get_native_id(),
                     side=rule.rule.side,
                 )
@@ -286,8 +288,9 @@ class _Rule:
         return nth, rule.us
 
     def _draw(self, use: str, step: int) -> Random:
-        # a text as seed is hashed the same in all processes
-        return Random(f"{self.rule.seed} {self._rank} {step} {use}")  # noqa: S311
+        # a text as seed is hashed the same in all processes; rules of one seed differ
+        seed = f"{self.rule.seed} {self.number} {self._rank} {step} {use}"
+        return Random(seed)  # noqa: S311 - no secret
 
 
 def wait(us: float, *, spin: bool) -> None:

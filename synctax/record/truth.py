@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from synctax.errors import BadInputError
+from synctax.record.names import DELAYS_SCHEMA
 from synctax.record.plan import DelayRule, Side
 from synctax.record.state import write_whole
-
-SCHEMA = "synctax.delays/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Truth:
 def write_truth(path: Path, truth: Truth) -> None:
     """Write it as JSON, under a name that appears when it is whole."""
     keys = {
-        "schema": SCHEMA,
+        "schema": DELAYS_SCHEMA,
         "rank": truth.rank,
         "host": truth.host,
         "rules": [asdict(rule) for rule in truth.rules],
@@ -95,13 +94,13 @@ def read_truth(path: Path) -> Truth:
         return _truth(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, TypeError, ValueError, LookupError, AttributeError) as error:
         raise BadInputError(
-            f"{path} does not tell what was delayed ({SCHEMA}): {error}"
+            f"{path} does not tell what was delayed ({DELAYS_SCHEMA}): {error}"
         ) from error
 
 
 def _truth(keys: Any) -> Truth:
     found = keys["schema"]
-    if found != SCHEMA:
+    if found != DELAYS_SCHEMA:
         raise ValueError(f"the schema is {found!r}")
     return Truth(
         rank=keys["rank"],

@@ -71,6 +71,15 @@ def test_picks_are_so_many_of_the_step_before_and_the_same_each_time(pick, seed,
     assert all(n in range(4) for chosen in by_step for n in chosen)
 
 
+def test_two_rules_of_one_seed_choose_and_draw_apart():
+    rule = DelayRule("aten::mm", us=0, us_max=0.01, law="uniform", pick=5)
+    made = run(rule, rule, steps=2, times=40).made
+    picks = [[one.nth for one in made if one.rule == number] for number in (0, 1)]
+    assert picks[0] != picks[1]
+    amounts = [{one.asked_us for one in made if one.rule == number} for number in (0, 1)]
+    assert amounts[0].isdisjoint(amounts[1])
+
+
 def test_picks_differ_between_steps_ranks_and_seeds():
     def chosen(steps=2, rank=0, seed=0):
         rule = DelayRule("aten::mm", us=0, pick=5, seed=seed)
@@ -310,6 +319,18 @@ def test_times_are_those_of_the_clock_of_the_day():
     assert times == sorted(times)
     assert before <= times[0] <= times[-1] <= time.time_ns()
     assert {made.thread for made in mode.made} == {threading.get_native_id()}
+
+
+def test_a_clock_that_is_set_back_amid_a_delay_does_not_shorten_it(monkeypatch):
+    clock = SimpleNamespace(
+        time_ns=iter([10**18, 0]).__next__,
+        perf_counter_ns=time.perf_counter_ns,
+        sleep=time.sleep,
+    )
+    monkeypatch.setattr(delay, "time", clock)
+    (made,) = run(DelayRule("aten::mm", us=100), steps=1, times=1).made
+    assert made.start_ns == 10**18
+    assert 100_000 <= made.end_ns - made.start_ns < 10**10
 
 
 def test_the_rank_is_that_of_the_environment(monkeypatch, tmp_path):
