@@ -78,8 +78,8 @@ Examples:
     default="",
     metavar="MODULE:FUNCTION",
     help="A step ends whenever this function returns, such as train:Trainer.step; a "
-    "script is known by its file's name or as __main__.  [default: a step of the first "
-    "optimizer]",
+    "script is known by its file's name or as __main__.  [default: a step of the "
+    "optimizer that takes most]",
 )
 @click.option(
     "--whole-run",

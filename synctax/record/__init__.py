@@ -6,8 +6,9 @@
 ...         train(batch)
 ...         window.step()
 
-Nothing here is imported by the rest of synctax; only this package imports torch, and it
-does so when `profile`, `Recording` or `Delay` is first used.
+Only this package imports torch, and it does so when `profile`, `Recording` or `Delay` is
+first used: what the rest of synctax takes from it (plans, their launch, names of files)
+needs none.
 """
 
 from importlib import import_module

@@ -171,8 +171,8 @@ class Outcome:
             reasons = dict.fromkeys(one.reason for one in doubles)
             yield (
                 f"{_count(len(doubles), 'process', 'processes')} more recorded nothing: "
-                f"{'; '.join(reasons)}; record jobs one by one, each with -o DIR of its "
-                "own, or name the ranks of one job by RANK and WORLD_SIZE"
+                f"{'; '.join(reasons)}; jobs that run one after another need a folder "
+                "each (-o DIR), ranks of one job RANK and WORLD_SIZE"
             )
 
     def _too_short(self) -> Iterator[str]:

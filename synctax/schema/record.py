@@ -14,7 +14,7 @@ RECORD = Table(
             "",
             "`written`; `cut`: the window ended early; `nothing`: no trace was written; "
             "`died`: the process ended without a word; `running`: it has not ended; "
-            "`absent`: it never reported",
+            "`absent`: it never reported, or nothing that can be read",
         ),
         Column("first_step", "int", "", "first step of its trace; null without one"),
         Column("end_step", "int", "", "step after the last of its trace"),

@@ -281,8 +281,8 @@ def test_a_process_that_another_left_no_room_is_told_with_what_helps(tmp_path):
     bystander(tmp_path, "process 3 is rank 0", double=True)
     bystander(tmp_path, "no optimizer stepped", pid=2)
     assert verdict(tmp_path)[1] == (
-        "1 process more recorded nothing: process 3 is rank 0; record jobs one by one, "
-        "each with -o DIR of its own, or name the ranks of one job by RANK and WORLD_SIZE"
+        "1 process more recorded nothing: process 3 is rank 0; jobs that run one after "
+        "another need a folder each (-o DIR), ranks of one job RANK and WORLD_SIZE"
     )
 
 
@@ -332,7 +332,7 @@ def test_rules_that_are_alike_and_silent_are_told_once(tmp_path):
 def test_of_a_rank_whose_delays_are_lost_nothing_is_said(tmp_path):
     delayed(tmp_path, 0, 0)
     left(tmp_path, "recording", 1, world_size=2)
-    lines = verdict(tmp_path, delays=rules("y", rank=1))
+    lines = verdict(tmp_path, delays=rules("x") + rules("y", rank=1))
     assert not any("delay of y" in line for line in lines)
     assert "1 delay, 2.100 ms in all, on rank 0" in lines
 
@@ -360,3 +360,11 @@ def test_delays_that_cannot_be_read_are_named(tmp_path, damage, part):
     outcome = read_outcome(Plan(tmp_path, delays=rules("x")), 7)
     assert outcome.exit_code == 7
     assert any("rank0_delays.json" in line for line in outcome.verdict())
+
+
+def test_a_word_of_another_kind_is_none(tmp_path):
+    left(tmp_path, "written")
+    bystander(tmp_path, "no optimizer stepped", schema="another/1")
+    outcome = read_outcome(Plan(tmp_path), 0)
+    assert outcome.bystanders == ()
+    assert "the schema is 'another/1'" in outcome.verdict()[-1]
