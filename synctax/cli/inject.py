@@ -26,6 +26,10 @@ DEFAULT_PICK = 2
 DEFAULT_RANK = 1
 DEFAULT_OPERATOR = "aten::mm"
 DEFAULT_LEAST_MS = 5.0
+LEAST_LEAST_MS = 0.001
+"""A delay is told from none by what is above 0; less than 1 µs is."""
+
+MAX_RANK = 2**31 - 1
 
 _EXAMPLES = """\b
 Examples:
@@ -79,7 +83,7 @@ class Doses(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
 )
 @click.option(
     "--rank",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MAX_RANK),
     metavar="N",
     default=DEFAULT_RANK,
     show_default=True,
@@ -149,7 +153,7 @@ class Doses(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
 @group_option
 @click.option(
     "--least-ms",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(least=LEAST_LEAST_MS),
     metavar="MS",
     default=DEFAULT_LEAST_MS,
     show_default=True,
@@ -204,6 +208,7 @@ def inject(
     from synctax.cli.reading import worth_saying
     from synctax.experiment import judge, read_injections
     from synctax.experiment.design import US_PER_MS
+    from synctax.experiment.planned import require
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 
@@ -230,6 +235,8 @@ def inject(
         }
     where = folder if traces is None else traces
     injections = read_injections(where)
+    if traces is None:
+        require(injections)
     space = None if no_cache else Workspace(workspace)
     found, unwritable = stages.attributed(where, space, out, workers, group)
     recovered = judge(found, injections, least_us=least_ms * US_PER_MS, cores=cores)

@@ -139,12 +139,14 @@ class _Place:
         own_ns = int(items.duration_ns[self._like(items, dose)].sum())
         length_ns = int(slow.end_ns[number] - slow.begin_ns[number])
         culprit_ns = int(results.culprit_ns[number])
+        blamed = number if here else at if there else ABSENT
         return {
             "judged": bool(found.tax.used[dose.slot]),
             "culprit": culprit_text(found, number),
             "origin_culprit": culprit_text(found, at) if at >= 0 else None,
             "origin_rank": ranks[rank].rank if rank >= 0 else ABSENT,
             "culprit_us": culprit_ns / NS_PER_US if results.culprit[number] >= 0 else None,
+            "blamed_us": results.culprit_ns[blamed] / NS_PER_US if blamed >= 0 else None,
             "rank_named": last == dose.rank or handed,
             "operator_named": here or there,
             "passed_on": there and not here,

@@ -9,6 +9,12 @@ from synctax.record.plan import DelayRule
 
 US_PER_MS = 1_000
 
+MAX_STEPS = 1_000
+"""Steps of an experiment: each has a rule, and each operator is held against all rules."""
+
+MAX_DOSE_MS = 3_600_000.0
+"""No delay is longer than an hour."""
+
 
 def blocks(doses_ms: Sequence[float], repeats: int, *, seed: int = 0) -> list[float]:
     """Lay out a randomised complete block design: one step a dose, in random order.
@@ -31,7 +37,8 @@ def blocks(doses_ms: Sequence[float], repeats: int, *, seed: int = 0) -> list[fl
     Raises
     ------
     ValueError
-        If doses are missing, below 0 or there twice, or there is no block.
+        If doses are missing, below 0, longer than an hour or there twice, or there is no
+        block, or more than `MAX_STEPS` steps.
 
     References
     ----------
@@ -47,8 +54,11 @@ def blocks(doses_ms: Sequence[float], repeats: int, *, seed: int = 0) -> list[fl
         raise ValueError(f"an experiment has at least one block, not {repeats}")
     if not doses_ms or len(set(doses_ms)) < len(doses_ms):
         raise ValueError("doses are distinct, and there is at least one")
-    if not all(0 <= dose < float("inf") for dose in doses_ms):
-        raise ValueError("a dose is 0 ms or more")
+    if not all(0 <= dose <= MAX_DOSE_MS for dose in doses_ms):
+        raise ValueError(f"a dose is 0 ms to {MAX_DOSE_MS:,.0f} ms")
+    steps = len(doses_ms) * repeats
+    if steps > MAX_STEPS:
+        raise ValueError(f"an experiment has {MAX_STEPS:,} steps at most, not {steps:,}")
     rng = np.random.default_rng(seed)
     drawn = [rng.permutation(np.array(doses_ms, np.float64)) for _ in range(repeats)]
     return [float(dose) for dose in np.concatenate(drawn)]

@@ -11,6 +11,9 @@ from synctax.arrays import ABSENT, F64, I64, Bool
 MAX_LEVELS = 16
 """More different delays than these are told by the nearest of 1, 2, 5, 10, 20, ... µs."""
 
+AMOUNT_APART = 0.5
+"""How far, of the delay that must show, what is blamed may be from it."""
+
 OK = "ok"
 """Status of a collective that can be judged; else it is as in `attribute`."""
 
@@ -53,8 +56,9 @@ class Hits:
         What is blamed; and where that is a wait passed on, what lies at its origin.
     origin_rank : (c,) int64
         Rank at the origin, -1 where that is unknown.
-    culprit_us : (c,) float64
-        Variation of the culprit, NaN where there is none.
+    culprit_us, blamed_us : (c,) float64
+        Variation of the culprit; of what is the delayed operator, here or at the origin of
+        a wait passed on; NaN where there is none.
     rank_named, operator_named, passed_on : (c,) bool
         The delayed rank is blamed; the delayed operator on it is; at the origin of a wait
         that another group passed on, not at the collective itself.
@@ -88,6 +92,7 @@ class Hits:
     origin_culprit: tuple[str | None, ...]
     origin_rank: I64
     culprit_us: F64
+    blamed_us: F64
     rank_named: Bool
     operator_named: Bool
     passed_on: Bool
@@ -141,6 +146,13 @@ class Hits:
         """Rank and operator are named, (c,) bool."""
         both: Bool = self.judged & self.rank_named & self.operator_named
         return both
+
+    @property
+    def amount_named(self) -> Bool:
+        """Rank and operator are named, and about the amount; (c,) bool."""
+        apart_us = np.abs(self.blamed_us - self.expected_us)
+        near: Bool = self.recovered & (apart_us <= AMOUNT_APART * self.expected_us)
+        return near
 
 
 _TEXTS = {

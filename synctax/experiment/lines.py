@@ -1,13 +1,13 @@
 """Straight lines through tax against delay, with intervals by resampling whole steps."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
 from synctax.arrays import F64, I64, Bool
+from synctax.experiment.resample import resampled, strata
 from synctax.texts import percent
 
 DEFAULT_RESAMPLES = 999
@@ -20,9 +20,6 @@ INTERVAL = f"{percent(LEVEL)} interval"
 
 LEAST_SPREAD = 1e-6
 """Delays that differ by less, of their mean, are one delay: the rest is rounding."""
-
-_AT_ONCE = 2_000_000
-"""Numbers held at a time while resampling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ def envelope(
     resamples: int = DEFAULT_RESAMPLES,
     seed: int = DEFAULT_SEED,
 ) -> Envelope | None:
-    """Fit both lines, and draw whole steps anew for their intervals.
+    """Fit both lines, and draw whole steps anew, size by size, for their intervals.
 
     Parameters
     ----------
@@ -89,29 +86,31 @@ def envelope(
     Returns
     -------
     Envelope or None
-        None where there are not two sizes of delay to draw a line through. Resamples that
-        hold one size only are left out.
+        None where there are not two sizes of delay to draw a line through. Without an
+        interval (NaN) where not two sizes have two steps or more.
 
     References
     ----------
     Synchronization-tax paper, section 4.3 and figure 5. Weighted median of slopes: Jaeckel,
-    Annals of Mathematical Statistics 43 (1972); bootstrap of clusters: Davison and Hinkley,
-    Bootstrap Methods and their Application (1997), section 3.8.
+    Annals of Mathematical Statistics 43 (1972); bootstrap of clusters within strata:
+    Davison and Hinkley, Bootstrap Methods and their Application (1997), sections 3.2, 3.8.
     """
     levels = _by_level(level)
     if len(levels) < 2 or np.ptp(x) <= LEAST_SPREAD * np.abs(x).max():
         return None
     steps, number = np.unique(cluster, return_inverse=True)
-    rng = np.random.default_rng(seed)
-    once = np.ones((1, steps.size), np.int64)
-    best = _both(x, y, levels, once[:, number])[0]
+    once = np.ones((1, x.size), np.int64)
+    best = _both(x, y, levels, (once, once.astype(np.float64)))[0]
     lo = hi = np.full(4, np.nan)
-    if steps.size > 1:
+    stratum = strata(level, number)
+    freedom = stratum.size - np.unique(stratum).size
+    if stratum.any():
+        rng = np.random.default_rng(seed)
         drawn = [
-            _both(x, y, levels, times[:, number])
-            for times in _resampled(rng, steps.size, resamples, x.size)
+            _both(x, y, levels, (times[:, number], weight[:, number]))
+            for times, weight in resampled(rng, stratum, resamples, x.size)
         ]
-        lo, hi = _ends(np.concatenate(drawn))
+        lo, hi = _ends(best, np.concatenate(drawn), freedom)
     ends = np.stack([best, lo, hi], axis=1).tolist()
     return Envelope(
         ordinary=Line(*ends[0], *ends[1]),
@@ -122,38 +121,35 @@ def envelope(
     )
 
 
-def _resampled(
-    rng: np.random.Generator, steps: int, resamples: int, width: int
-) -> Iterator[I64]:
-    """How often each step is drawn, (some, steps) int64, a few resamples at a time."""
-    each = max(1, _AT_ONCE // max(width, steps))
-    for begin in range(0, resamples, each):
-        count = min(each, resamples - begin)
-        yield rng.multinomial(steps, np.full(steps, 1 / steps), size=count)
+def _ends(best: F64, drawn: F64, freedom: int) -> tuple[F64, F64]:
+    """Ends of the interval of each column, (4,) float64 both; NaN where none is known.
 
+    Quantiles of what is drawn, further off as Student's law is wider than the normal one.
+    """
+    from scipy.special import stdtrit
 
-def _ends(drawn: F64) -> tuple[F64, F64]:
-    """Ends of the interval of each column, (4,) float64 both; NaN where none is known."""
     tail = (1 - LEVEL) / 2
+    wider = float(stdtrit(freedom, 1 - tail)) / NormalDist().inv_cdf(1 - tail)
     low, high = (
         np.array([quantile_us(column, share) for column in drawn.T])
         for share in (tail, 1 - tail)
     )
-    return low, high
+    return best + wider * (low - best), best + wider * (high - best)
 
 
-def _both(x: F64, y: F64, levels: list[I64], times: I64) -> F64:
-    """Slope and intercept of both lines for each set of weights, (some, 4) float64."""
-    both = np.stack([*_ordinary(x, y, times), *_robust(x, y, levels, times)], axis=1)
+def _both(x: F64, y: F64, levels: list[I64], drawn_as: tuple[I64, F64]) -> F64:
+    """Slope and intercept of both lines for each set of draws, (some, 4) float64."""
+    times, weight = drawn_as
+    both = np.stack([*_ordinary(x, y, weight), *_robust(x, y, levels, times)], axis=1)
     drawn = sum((times[:, rows] > 0).any(axis=1).astype(np.int64) for rows in levels)
     # within one size, what differs is how exactly it was slept
     both[drawn < 2] = np.nan
     return both
 
 
-def _ordinary(x: F64, y: F64, times: I64) -> tuple[F64, F64]:
+def _ordinary(x: F64, y: F64, weight: F64) -> tuple[F64, F64]:
     """Weighted least squares; NaN where all that is drawn has nearly one delay."""
-    weight = times / times.sum(axis=1, keepdims=True)
+    weight = weight / weight.sum(axis=1, keepdims=True)
     mean_x, mean_y = weight @ x, weight @ y
     over_x, over_y = x - mean_x[:, None], y - mean_y[:, None]
     square = (weight * over_x**2).sum(axis=1)

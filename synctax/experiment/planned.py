@@ -41,7 +41,22 @@ def check(matches: Matches, injections: Injections) -> None:
             f"is missing: there is no {delays_file(silent[0])}; copy the folder whole"
         )
     if not len(injections):
-        raise SynctaxError(_nothing(matches, injections))
+        reason = _put_off(matches, injections.rules)
+        if reason:
+            raise SynctaxError(f"nothing was delayed: {reason}")
+    require(injections)
+
+
+def require(injections: Injections) -> None:
+    """Refuse a job in which nothing was delayed, though its window lies where it should.
+
+    Raises
+    ------
+    SynctaxError
+        If there is no delay.
+    """
+    if not len(injections):
+        raise SynctaxError(f"nothing was delayed{_why_nothing(injections)}")
 
 
 def not_recorded(matches: Matches, rules: Sequence[DelayRule]) -> tuple[Note, ...]:
@@ -105,19 +120,16 @@ def steps_text(steps: range) -> str:
     return f"{first}" if first == last else f"{first} to {last}"
 
 
-def _nothing(matches: Matches, injections: Injections) -> str:
+def _why_nothing(injections: Injections) -> str:
     if injections.targets is not None:
-        return "nothing was delayed in the made-up job; give synctax synth some --delay"
+        return " in the made-up job; give synctax synth some --delay"
     rules = injections.rules
     if not rules:
-        return "nothing was delayed: the truth has no rules; record with synctax inject"
-    reason = _put_off(matches, rules)
-    if reason:
-        return f"nothing was delayed: {reason}"
+        return ": the truth has no rules; record with synctax inject"
     named = ", ".join(dict.fromkeys(rule.operator for rule in rules))
     return (
-        f"nothing was delayed: no operator that ran in the recorded steps matches {named}; "
-        "give --op a name as it stands in the traces, such as aten::mm or aten::addmm"
+        f": no operator that ran in the recorded steps matches {named}; give --op a name "
+        "as it stands in the traces, such as aten::mm or aten::addmm"
     )
 
 

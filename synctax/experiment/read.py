@@ -10,7 +10,7 @@ from synctax.arrays import NS_PER_US
 from synctax.errors import BadInputError
 from synctax.experiment.injections import Injections, Longer, One, collect
 from synctax.experiment.made_up import MADE_UP_SCHEMA, MADE_UP_TRUTH, made_up
-from synctax.record.names import DELAY_FILES, DELAYS_SCHEMA
+from synctax.record.names import DELAY_FILES, DELAYS_SCHEMA, delays_file
 from synctax.record.truth import Made, Truth
 
 MAX_NUMBER = 2**31 - 1
@@ -84,6 +84,11 @@ def read_truth(path: Path) -> Truth:
     """
     truth = _decode(path, DELAYS_SCHEMA, Truth)
     _check_number(path, "rank", truth.rank)
+    if path.name != delays_file(truth.rank):
+        raise BadInputError(
+            f"{path} tells of rank {truth.rank}, whose file is {delays_file(truth.rank)}; "
+            "it is damaged, or was renamed"
+        )
     for number, made in enumerate(truth.delays):
         _check_number(path, f"step of delay {number}", made.step)
         in_time = 0 <= made.start_ns <= made.end_ns <= MAX_NS
@@ -98,6 +103,7 @@ def read_truth(path: Path) -> Truth:
 def _recorded(paths: list[Path]) -> Injections:
     """Put the truths of all ranks together."""
     truths = [(path, read_truth(path)) for path in paths]
+    _check_once(truths)
     rules = tuple(dict.fromkeys(rule for _, truth in truths for rule in truth.rules))
     ranks = {rule.rank for rule in rules}
     return collect(
@@ -109,6 +115,20 @@ def _recorded(paths: list[Path]) -> Injections:
         else frozenset(rank for rank in ranks if rank is not None),
         rules=rules,
     )
+
+
+def _check_once(truths: list[tuple[Path, Truth]]) -> None:
+    """Refuse a delay that is told twice: a thread makes one at a time."""
+    told: dict[tuple[str, int, int, int], Path] = {}
+    for path, truth in truths:
+        for made in truth.delays:
+            key = (truth.host, truth.rank, made.thread, made.start_ns)
+            if key in told:
+                raise BadInputError(
+                    f"{path} tells of a delay of rank {truth.rank}, at {made.start_ns} ns, "
+                    f"that {told[key]} tells of as well; keep each window's folder once"
+                )
+            told[key] = path
 
 
 def _one(path: Path, rank: int, made: Made) -> One:

@@ -70,7 +70,8 @@ class Tally:
 
     Of the collectives `reached`, those are `judged` that were attributed and that one delay
     alone reaches: where several do, of one rank or more, no single one need be the culprit.
-    Among these are the counts; `recovered_of_reached` are all that name both.
+    Among these are the counts: `amount_named` names rank, operator and a variation within
+    `AMOUNT_APART` of what must show. `recovered_of_reached` are all that name both.
     """
 
     reached: int
@@ -78,6 +79,7 @@ class Tally:
     rank_named: int
     operator_named: int
     recovered: int
+    amount_named: int
     recovered_of_reached: int
 
     @classmethod
@@ -90,6 +92,7 @@ class Tally:
             rank_named=int((judged & hits.rank_named).sum()),
             operator_named=int((judged & hits.operator_named).sum()),
             recovered=int((judged & hits.recovered).sum()),
+            amount_named=int((judged & hits.amount_named).sum()),
             recovered_of_reached=int((rows & hits.recovered).sum()),
         )
 
@@ -181,9 +184,12 @@ class Recovered:
 
     @cached_property
     def by_culprit(self) -> Envelope | None:
-        """Variation of the culprit against what must show, where it is the delayed one."""
+        """Variation of the culprit against what must show, where it is the delayed one.
+
+        Over what is recovered only: it tells how much is blamed where the right one is.
+        """
         hits = self.hits
-        rows = hits.recovered & np.isfinite(hits.culprit_us) & ~hits.passed_on
+        rows = hits.recovered & hits.alone & np.isfinite(hits.culprit_us) & ~hits.passed_on
         rows &= hits.expected_us > 0
         return self._envelope(
             hits.expected_us, hits.culprit_us, rows, exact=not self.knows_slack
@@ -230,6 +236,7 @@ class Recovered:
             "rank_named_share": share_of(hits.rank_named[judged]),
             "operator_named_share": share_of(hits.operator_named[judged]),
             "recovered_share": tally.share,
+            "amount_named_share": share_of(hits.amount_named[judged]),
             "recovered_lo": low,
             "recovered_hi": high,
             "recovered_of_reached_share": tally.share_of_reached,
@@ -273,6 +280,7 @@ class Recovered:
                 "rank_named": if_judged(hits.rank_named.tolist()),
                 "operator_named": if_judged(hits.operator_named.tolist()),
                 "recovered": if_judged(hits.recovered.tolist()),
+                "amount_named": if_judged(hits.amount_named.tolist()),
                 "passed_on": if_judged(hits.passed_on.tolist()),
                 "operator_path_share": hits.operator_share,
                 "cpu_path_share": hits.host_share,
@@ -329,7 +337,8 @@ class Recovered:
         """Numbers over all sizes of delay, and the verdict, as JSON holds them."""
         found, setting, hits = self.tally, self.setting, self.hits
         low, high = wilson(found.recovered, found.judged)
-        controls = self.controls & hits.judged
+        judged = hits.judged & hits.alone
+        controls = self.controls & judged
         lines = {
             "tax_by_delay": self.by_delay,
             "tax_by_excess": self.by_excess,
@@ -338,7 +347,8 @@ class Recovered:
         return {
             "delays": setting.delays,
             "reached": len(hits),
-            "judged": int(hits.judged.sum()),
+            "attributed": int(hits.judged.sum()),
+            "judged": int(judged.sum()),
             "recovery": {
                 "least_us": self.least_us,
                 **asdict(found),

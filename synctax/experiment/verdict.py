@@ -60,7 +60,8 @@ def _recovery(found: "Recovered") -> str:
     return (
         f"recovered {tally.recovered:,} of {counted(tally.judged, 'collective')} delayed "
         f"by {_beyond(found)}, by rank and operator: {percent(tally.share)} ({INTERVAL} "
-        f"{ends}); by rank alone {tally.rank_named:,}"
+        f"{ends}); by rank alone {tally.rank_named:,}, by rank, operator and half to one "
+        f"and a half times the amount {tally.amount_named:,}"
     )
 
 
@@ -94,7 +95,8 @@ def _amount(found: "Recovered") -> list[str]:
         return ["no slope of tax against delay: there are not two sizes of delay"]
     against = "delay beyond the slack" if found.by_excess else "delay"
     said = (
-        f"tax rises by {_slope(line)} µs per µs of {against}, R² {_decimals(line.r2)}; "
+        f"tax rises by {_slope(line)} µs per µs of {against}, from "
+        f"{_signed(line.ordinary.intercept_us)} without one, R² {_decimals(line.r2)}; "
         f"through the medians by {_decimals(line.robust.slope)}"
     )
     culprit = found.by_culprit
@@ -106,9 +108,13 @@ def _amount(found: "Recovered") -> list[str]:
 def _slope(line: Envelope) -> str:
     one = line.ordinary
     if np.isnan(one.slope_lo):
-        return _decimals(one.slope)
+        return f"{_decimals(one.slope)} (no interval: give two sizes two steps or more)"
     ends = " - ".join(_decimals(end) for end in (one.slope_lo, one.slope_hi))
     return f"{_decimals(one.slope)} ({INTERVAL} {ends})"
+
+
+def _signed(value_us: float) -> str:
+    return f"−{time_us(-value_us)}" if value_us < 0 else time_us(value_us)
 
 
 def _decimals(value: float) -> str:

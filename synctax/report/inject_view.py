@@ -37,6 +37,11 @@ def parts(found: "Recovered", result: "Result") -> "list[RenderableType]":
     """
     shown: list[RenderableType] = [Sentence(text, GO_ON) for text in found.verdict()]
     shown += ["", doses(result)]
+    several = int((found.hits.positive > 1).sum())
+    if several:
+        shown.append(
+            f"several delays reach {counted(several, 'collective')}: their sum is the size"
+        )
     if found.setting.on_gpu:
         shown += ["", *_through_cpu(found)]
     drawing = _drawn(found)
@@ -65,6 +70,7 @@ def doses(result: "Result") -> "RenderableType":
         column(rows, "rank_named_share", "rank", percent, rank=1),
         column(rows, "operator_named_share", "operator", percent, rank=1),
         column(rows, "recovered_share", "recovered", percent),
+        column(rows, "amount_named_share", "amount", percent, rank=3),
         _between(rows, "recovered_lo", "recovered_hi", INTERVAL, percent, rank=3),
         column(rows, "operator_path_share_median", "of path", percent, rank=2),
         column(rows, "cpu_path_share_median", "CPU of path", percent, rank=4),

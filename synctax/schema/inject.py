@@ -10,6 +10,10 @@ _OPERATOR = (
     "the culprit is the delayed operator on that rank, or at that origin; in a recorded "
     "job the very call that was delayed"
 )
+_AMOUNT = (
+    "both are named, and the variation of the operator is half to one and a half times "
+    "what must show"
+)
 _OPERATOR_SHARE = (
     "share of the delayed operator in the critical path of the slowest rank, from the "
     "beginning of its window to its arrival"
@@ -58,6 +62,7 @@ INJECT = Table(
         Column("rank_named_share", "float", "", f"share of those judged in which {_NAMED}"),
         Column("operator_named_share", "float", "", f"share in which {_OPERATOR}"),
         Column("recovered_share", "float", "", "share in which both are named"),
+        Column("amount_named_share", "float", "", f"share in which {_AMOUNT}"),
         Column("recovered_lo", "float", "", "lower end of its interval (95 %, Wilson)"),
         Column("recovered_hi", "float", "", "upper end of its interval"),
         Column(
@@ -128,6 +133,7 @@ INJECT_COLLECTIVES = Table(
         Column("rank_named", "bool", "", _NAMED),
         Column("operator_named", "bool", "", _OPERATOR),
         Column("recovered", "bool", "", "both are named"),
+        Column("amount_named", "bool", "", _AMOUNT),
         Column(
             "passed_on",
             "bool",

@@ -147,7 +147,12 @@ def test_a_gate_with_nothing_to_judge_does_not_pass(inject, tmp_path):
         ("--doses-ms", "1,-2", "--", "python"),
         ("--doses-ms", "one", "--", "python"),
         ("--doses-ms", "", "--", "python"),
+        ("--doses-ms", "1,1e300", "--", "python"),
         ("--repeats", "0", "--", "python"),
+        ("--repeats", "100000000", "--", "python"),
+        ("--rank", "99999999999", "--", "python"),
+        ("--traces", "JOB", "--least-ms", "nan"),
+        ("--traces", "JOB", "--least-ms", "inf"),
         ("--skip", "0", "--", "python"),
         ("--op", "", "--", "python"),
         ("--step-at", "nothing", "--", "python"),
@@ -203,6 +208,8 @@ def launched(monkeypatch):
             late = {(rule.rank, rule.first_step, 1): rule.us / 1000 for rule in plan.delays}
             made = GlooJob(late, steps=plan.steps, first_step=first)
             made.write(plan.folder)
+            if "operator" in seen:
+                edit(truth_of(plan.folder, 1), delays=[])
         fate = "written" if seen.get("traces", True) else "nothing"
         ranks = tuple(
             RankOutcome(
@@ -284,6 +291,16 @@ def test_a_window_that_was_put_off_holds_no_delay_and_says_why(inject, launched,
     ) in result.stderr
     assert "a profiler of the job" in result.stderr
     assert result.stdout == ""
+
+
+def test_an_operator_that_did_not_run_is_named_before_anything_is_measured(
+    inject, launched, tmp_path, monkeypatch
+):
+    launched["operator"] = "none"
+    monkeypatch.setattr("synctax.cli.inject_stages.attributed", None)
+    result = inject("-o", tmp_path / "out", "--", "x")
+    assert result.exit_code == 1
+    assert "no operator that ran in the recorded steps matches aten::mm" in result.stderr
 
 
 def test_a_window_that_was_put_off_a_little_is_judged(inject, launched, tmp_path):

@@ -18,6 +18,7 @@ BASE_NS = 1_700_000_000_000_000_000
 MAIN, GLOO = 11, 12
 MM_US, ADD_US, ISSUE_US, TRANSFER_US = 300, 40, 20, 100
 ISSUER = "c10d::allreduce_"
+FIRST_STEP = 6
 BEFORE_US = 10
 """How far into the operator the delay begins."""
 
@@ -37,7 +38,7 @@ class GlooJob:
     calls: int = 3
     seed: int = 0
     noise_us: int = 20
-    first_step: int = 6
+    first_step: int = FIRST_STEP
     operator: str = "aten::mm"
     ahead: Collection[tuple[int, int, int]] = ()
 
@@ -62,7 +63,8 @@ class GlooJob:
 
     def _run(self):
         rng = np.random.default_rng(self.seed)
-        clock = np.zeros(self.ranks, np.int64)
+        later_us = 1_000_000 * (self.first_step - FIRST_STEP)
+        clock = np.full(self.ranks, later_us, np.int64)
         events = [[] for _ in range(self.ranks)]
         told = [self._truth(rank) for rank in range(self.ranks)]
         for number in range(self.steps):
@@ -187,6 +189,7 @@ def row(delay_us: float, tax_us: float, /, **more: object) -> dict[str, object]:
         "culprit": "aten::mm",
         "origin_rank": 1,
         "culprit_us": delay_us,
+        "blamed_us": delay_us,
         "rank_named": True,
         "operator_named": True,
         "operator_share": 0.5,

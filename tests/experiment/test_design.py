@@ -53,8 +53,17 @@ def test_steps_choose_their_calls_independently():
 
 @pytest.mark.parametrize(
     ("doses", "repeats"),
-    [([], 1), ([1, 1], 1), ([-1], 1), ([float("inf")], 1), ([float("nan")], 1), ([1], 0)],
+    [
+        ([], 1),
+        ([1, 1], 1),
+        ([-1], 1),
+        ([float("inf")], 1),
+        ([float("nan")], 1),
+        ([1], 0),
+        ([3.7e6], 1),
+        ([1, 2], 10**9),
+    ],
 )
 def test_a_design_that_is_none_is_refused(doses, repeats):
-    with pytest.raises(ValueError, match=r"dose|block"):
+    with pytest.raises(ValueError, match=r"dose|block|steps at most"):
         blocks(doses, repeats)

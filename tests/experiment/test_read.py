@@ -1,6 +1,7 @@
 """The truth beside traces, good and bad."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -169,6 +170,30 @@ def test_a_delay_that_is_none_is_refused(folder, change):
     delays = json.loads(path.read_text())["delays"]
     edit(path, delays=[delays[0] | change])
     assert "damaged" in refused(folder)
+
+
+def test_a_file_of_another_rank_is_refused(folder):
+    path = truth_of(folder, 1)
+    edit(path, rank=0)
+    assert "tells of rank 0, whose file is rank0_delays.json" in refused(folder)
+
+
+def test_the_same_delay_is_not_told_twice(folder):
+    path = truth_of(folder, 1)
+    delays = json.loads(path.read_text())["delays"]
+    edit(path, delays=delays + delays[-1:])
+    assert "at {start_ns} ns".format(**delays[-1]) in refused(folder)
+    edit(path, delays=[*delays, delays[-1] | {"thread": 99}])
+    assert len(read_injections(folder)) == len(delays) + 1
+
+
+def test_a_window_that_was_copied_beside_itself_is_named(folder):
+    (window,) = folder.glob("iteration_*")
+    shutil.copytree(window, folder / "copy")
+    message = refused(folder)
+    assert str(window) in message
+    assert str(folder / "copy") in message
+    assert "keep each window's folder once" in message
 
 
 def test_a_rank_that_is_none_is_refused(folder):

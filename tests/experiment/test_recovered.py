@@ -143,10 +143,54 @@ def test_it_shows_itself():
 
 
 def test_a_good_experiment_is_told_in_two_sentences():
-    first, second = recovered(*one_a_size(0.0, 1e3, 5e3, 20e3)).verdict()
-    assert first.startswith("recovered 2 of 2 collectives delayed by 5 ms or more")
-    assert "100 % (95 % interval 34 % - 100 %)" in first
-    assert second.startswith("tax rises by 1.000 (95 % interval 1.000 - 1.000) µs per µs")
+    doses = 2 * [0.0, 1e3, 5e3, 20e3]
+    first, second = recovered(*one_a_size(*doses)).verdict()
+    assert first.startswith("recovered 4 of 4 collectives delayed by 5 ms or more")
+    assert "100 % (95 % interval 51 % - 100 %); by rank alone 4" in first
+    assert first.endswith("half to one and a half times the amount 4")
+    assert second.startswith(
+        "tax rises by 1.000 (95 % interval 1.000 - 1.000) µs per µs of delay, from 30 µs "
+        "without one"
+    )
+
+
+def test_an_intercept_below_0_has_its_sign():
+    rows = [row(us, us - 50, cluster=n) for n, us in enumerate((5e3, 9e3))]
+    assert "from −50 µs without one" in recovered(*rows).verdict()[1]
+
+
+@pytest.mark.parametrize(
+    ("blamed_us", "near"), [(2.4e3, False), (2.6e3, True), (7.4e3, True), (7.6e3, False)]
+)
+def test_an_amount_is_named_by_what_is_near_it(blamed_us, near):
+    found = recovered(row(5e3, 8e3, blamed_us=blamed_us))
+    assert found.tally.recovered == 1
+    assert found.tally.amount_named == near
+    assert found.to_frame().amount_named_share.tolist() == [near]
+    assert found.per_collective().amount_named.tolist() == [near]
+
+
+def test_no_amount_is_named_where_nothing_is():
+    lost = row(5e3, 8e3, **LOST, blamed_us=None)
+    nothing = row(5e3, 0, **MISSING, blamed_us=None)
+    assert recovered(lost, nothing).tally.amount_named == 0
+
+
+def test_what_is_blamed_is_told_of_single_delays_only():
+    """Of several one may be the culprit: its variation is not that of their sum."""
+    both = [row(10e3, 10e3, delays=2, culprit_us=5e3, cluster=9)] * 3
+    found = recovered(*one_a_size(5e3, 20e3), *both)
+    assert found.by_culprit.ordinary.slope == pytest.approx(1)
+    assert found.by_culprit.collectives == 2
+
+
+def test_controls_and_judged_are_those_of_the_rows():
+    twice = row(0.0, 1e6, delays=2)
+    found = recovered(row(0.0, 9.0), twice, row(10e3, 10e3, delays=2), row(5e3, 6e3))
+    told, rows = found.envelope(), found.to_frame()
+    assert told["controls"]["collectives"] == 1
+    assert told["judged"] == rows.judged.sum() == 2
+    assert told["attributed"] == 4
 
 
 def test_what_was_missed_is_told_by_kind_and_with_the_noise():
@@ -191,7 +235,7 @@ def test_one_size_has_no_slope():
 
 def test_a_slope_of_one_step_has_no_interval():
     said = recovered(row(0.0, 1.0), row(5e3, 5e3 + 1)).verdict()
-    assert "tax rises by 1.000 µs per µs of delay" in said[1]
+    assert "tax rises by 1.000 (no interval: give two sizes two steps or more)" in said[1]
 
 
 def test_nothing_large_says_nothing_of_recovery():

@@ -29,6 +29,12 @@ def test_sentences_a_line_a_size_and_the_plot(found):
     assert "paths through the CPU" not in text
 
 
+def test_rows_of_sums_are_explained():
+    found = recovered(row(5e3, 6e3), row(10e3, 9e3, delays=2), row(0.0, 9.0, delays=2))
+    assert "several delays reach 1 collective: their sum is the size" in shown(found)
+    assert "several delays" not in shown(recovered(row(5e3, 6e3)))
+
+
 def test_one_size_is_not_drawn():
     text = shown(recovered(row(5e3, 6e3), row(5e3, 6e3)))
     assert "(o)" not in text
