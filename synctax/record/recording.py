@@ -4,19 +4,18 @@ import atexit
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 from synctax.record.groups import Groups
 from synctax.record.instruments import Instruments
+from synctax.record.journal import Journal
 from synctax.record.kineto import KinetoWindow
 from synctax.record.meet import Meetings
 from synctax.record.names import TRACE_SCHEMA
 from synctax.record.others import Watch
 from synctax.record.plan import Plan
-from synctax.record.ranks import Who, who
-from synctax.record.state import RankState, check_alone, state_before, write_own_state
+from synctax.record.state import RankState, check_alone, state_before
 from synctax.record.trouble import TROUBLE, first_line
 
 NEVER = sys.maxsize
@@ -38,11 +37,6 @@ class Recording:
         Takes what is to be told to a person, a line at a time; by default it goes to
         stderr as `synctax record: rank 1: ...`.
 
-    Attributes
-    ----------
-    state : RankState
-        How far this rank is; also in `folder/record/rankR.json`.
-
     Notes
     -----
     Outside the window a step costs one comparison of integers. A window that ends early,
@@ -53,14 +47,10 @@ class Recording:
 
     def __init__(self, plan: Plan, *, say: Callable[[str], None] | None = None) -> None:
         self.plan = plan
-        self._say_to = say
+        self._journal = Journal(plan.folder, say)
         self._whole_run = plan.step_by == "run"
         self._lead = 0 if self._whole_run else plan.skip + plan.warmup
         self._steps = 1 if self._whole_run else plan.steps
-        self._who = who()
-        self.state = RankState(
-            self._who.rank, self._who.world_size, self._who.host, self._who.pid
-        )
         self._seen = self._next = 0
         self._then: Callable[[], None] = self._scold
         self._tries = 0
@@ -70,6 +60,11 @@ class Recording:
         self._meetings = Meetings(plan.meet_timeout_s, once=self._whole_run)
         self._begun = self._ended = self._inside = False
         self._asked: str | None = None
+
+    @property
+    def state(self) -> RankState:
+        """How far this rank is; also in `folder/record/rankR.json`."""
+        return self._journal.state
 
     def __enter__(self) -> Self:
         self.begin()
@@ -94,18 +89,20 @@ class Recording:
         it stopped counting, so that all windows of a job have steps of their own.
         """
         if self._ended:
-            self._say("a recording that has ended does not begin again: make another")
+            self._journal.say(
+                "a recording that has ended does not begin again: make another"
+            )
         if self._begun:
             return
         self._begun = True
-        self._identify()
+        self._journal.identify()
         before = state_before(self.plan.folder, self.state.rank)
         mine = before and (before.pid, before.host) == (self.state.pid, self.state.host)
         self._seen = before.steps_seen if before and mine else 0
         self._schedule(self._seen + self._lead)
         atexit.register(self.end)
         self._tools.install()
-        self._guarded(self._save_state)
+        self._guarded(self._journal.tell)
         if self._seen >= self._next:
             self._turn()
 
@@ -147,12 +144,14 @@ class Recording:
 
     def _scold(self) -> None:
         self._next = NEVER
-        self._say("step was called before begin: use it in a with block, or call begin")
+        self._journal.say(
+            "step was called before begin: use it in a with block, or call begin"
+        )
 
     def _schedule(self, start: int) -> None:
         """Let the window begin after so many steps, and prepare it before."""
         warmup = min(self.plan.warmup, self._lead)
-        self.state = replace(self.state, first_step=start, end_step=start + self._steps)
+        self._journal.change(first_step=start, end_step=start + self._steps)
         self._then, self._next = self._prepare, start - warmup
 
     def _turn(self) -> None:
@@ -177,7 +176,7 @@ class Recording:
             self._give_up(first_line(error))
 
     def _prepare(self) -> None:
-        self._identify()
+        self._journal.identify()
         self._tools.begin_delaying(self.state.rank, self._seen)
         if not self._tools.watch.busy():
             self._make_ready()
@@ -187,7 +186,7 @@ class Recording:
     def _make_ready(self) -> KinetoWindow:
         window = self._tools.prepare()
         if window.missing and self.state.rank == 0:
-            self._say(window.missing)
+            self._journal.say(window.missing)
             window.missing = ""
         return window
 
@@ -199,7 +198,7 @@ class Recording:
     def _begin_if_due(self) -> None:
         if self._seen < self.state.first_step:
             return
-        self._identify()
+        self._journal.identify()
         check_alone(self.plan.folder, self.state.rank)
         busy = self._tools.watch.busy()
         self._tell(state="recording")
@@ -207,7 +206,7 @@ class Recording:
             window = self._make_ready()
             self._tools.start()
         meeting = self._meetings.meet(
-            self._who, self._seen, ready=not busy, stop=self._is_asked
+            self._journal.who, self._seen, ready=not busy, stop=self._is_asked
         )
         if self._is_asked():
             self._tools.drop()
@@ -217,8 +216,8 @@ class Recording:
             return
         words = "" if self._whole_run or not self.plan.meet_timeout_s else meeting.words()
         if words:
-            self._say(words)
-        self.state = replace(self.state, reason=words, met=meeting.met)
+            self._journal.say(words)
+        self._journal.change(reason=words, met=meeting.met)
         self._tools.mark(window, self._seen)
         self._then = lambda: self._mark(window)
         self._next = NEVER if self._whole_run else self._seen + 1
@@ -228,7 +227,9 @@ class Recording:
         self._tools.stop_delaying()
         if self._tries == 0 and (here or self.state.rank == 0):
             where = "this rank" if here else "another rank"
-            self._say(f"the job's own profiler is running on {where}; waiting for its end")
+            self._journal.say(
+                f"the job's own profiler is running on {where}; waiting for its end"
+            )
         pause = min(2**self._tries, LONGEST_PAUSE_STEPS)
         self._tries += 1
         if self._whole_run:  # has no steps: begins in `_take_turn`
@@ -254,7 +255,7 @@ class Recording:
             self._tools.mark(window, None)
 
         def about() -> dict[str, object]:
-            self._identify(self._tools.groups.who)
+            self._journal.identify(self._tools.groups.who)
             return self._about(end_step, reason)
 
         # a collective whose other ranks are gone never ends on a GPU
@@ -271,7 +272,7 @@ class Recording:
         if reason or self.state.rank == 0:
             tail = f" ({reason})" if reason else ""
             steps = f"steps {self.state.first_step}:{end_step}"
-            self._say(f"{steps} are in {self.plan.folder / trace}{tail}")
+            self._journal.say(f"{steps} are in {self.plan.folder / trace}{tail}")
 
     def _about(self, end_step: int, reason: str) -> dict[str, object]:
         """Make the key `synctax` of the trace."""
@@ -299,7 +300,7 @@ class Recording:
             whole = "; ".join(filter(None, (reason, self._why_nothing())))
             self._tell(state="nothing", reason=whole)
             if state.rank == 0 or reason or self._tries:
-                self._say(f"nothing was recorded: {self.state.reason}")
+                self._journal.say(f"nothing was recorded: {self.state.reason}")
         elif state.trace:
             self._tell()
 
@@ -343,12 +344,10 @@ class Recording:
     def _give_up(self, reason: str) -> None:
         """Record nothing, and let neither the job nor other ranks wait for it."""
         self._next = NEVER
-        self.state = replace(
-            self.state, state="nothing", reason=reason, steps_seen=self._seen
-        )
-        self._say(f"nothing was recorded: {reason}")
+        self._journal.change(state="nothing", reason=reason, steps_seen=self._seen)
+        self._journal.say(f"nothing was recorded: {reason}")
         tools = self._tools
-        for act in (tools.drop, tools.stop_delaying, tools.remove, self._save_state):
+        for act in (tools.drop, tools.stop_delaying, tools.remove, self._journal.tell):
             try:
                 act()
             except TROUBLE:
@@ -367,29 +366,8 @@ class Recording:
         self._next = NEVER
         self._leave_others()
 
-    def _identify(self, told: Who | None = None) -> None:
-        """Look who this is: a process group may have come to be since the last time."""
-        told = self._who = told or who()
-        self.state = replace(
-            self.state,
-            rank=told.rank,
-            world_size=told.world_size,
-            backend=told.backend,
-            torch=told.torch,
-        )
-
     def _tell(self, **changes: Any) -> None:
-        self.state = replace(self.state, steps_seen=self._seen, **changes)
-        self._save_state()
-
-    def _save_state(self) -> None:
-        write_own_state(self.plan.folder, self.state)
-
-    def _say(self, line: str) -> None:
-        if self._say_to is not None:
-            self._say_to(line)
-        elif sys.stderr is not None:
-            sys.stderr.write(f"synctax record: rank {self.state.rank}: {line}\n")
+        self._journal.tell(steps_seen=self._seen, **changes)
 
 
 def _nothing() -> None:

@@ -353,7 +353,7 @@ def test_profile_makes_the_plan(tmp_path, capsys):
 
 def test_without_stderr_nothing_is_said(make, monkeypatch):
     window = make()
-    window._say_to = None
+    window._journal._say_to = None
     monkeypatch.setattr(sys, "stderr", None)
     with window:
         train(window, 4)
