@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synctax.arrays import Bool
+from synctax.experiment.hits import AMOUNT_APART
 from synctax.experiment.lines import INTERVAL, Envelope, quantile_us, wilson
 from synctax.texts import counted, number, percent, time_us
 
@@ -60,8 +61,8 @@ def _recovery(found: "Recovered") -> str:
     return (
         f"recovered {tally.recovered:,} of {counted(tally.judged, 'collective')} delayed "
         f"by {_beyond(found)}, by rank and operator: {percent(tally.share)} ({INTERVAL} "
-        f"{ends}); by rank alone {tally.rank_named:,}, by rank, operator and half to one "
-        f"and a half times the amount {tally.amount_named:,}"
+        f"{ends}); by rank alone {tally.rank_named:,}; by amount, too, within "
+        f"{percent(AMOUNT_APART)}, {tally.amount_named:,}"
     )
 
 

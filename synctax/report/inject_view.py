@@ -70,8 +70,8 @@ def doses(result: "Result") -> "RenderableType":
         column(rows, "rank_named_share", "rank", percent, rank=1),
         column(rows, "operator_named_share", "operator", percent, rank=1),
         column(rows, "recovered_share", "recovered", percent),
-        column(rows, "amount_named_share", "amount", percent, rank=3),
         _between(rows, "recovered_lo", "recovered_hi", INTERVAL, percent, rank=3),
+        column(rows, "amount_named_share", "amount", percent, rank=3),
         column(rows, "operator_path_share_median", "of path", percent, rank=2),
         column(rows, "cpu_path_share_median", "CPU of path", percent, rank=4),
     ]
