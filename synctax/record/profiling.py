@@ -91,6 +91,10 @@ def profile(  # noqa: PLR0913 - options of a plan
     exception goes on. Whatever fails in the recording is told on stderr and in
     `folder/record/rankR.json`, and the job goes on.
 
+    A trace is first written uncompressed, some 300 bytes an event, into the folder for
+    temporary files (TMPDIR), or beside the trace where that folder has less than 8 GB free
+    and less than there.
+
     torch 2.4 or later. NVIDIA, AMD and Intel GPUs are recorded where torch has them, and
     with them their synchronisation.
     """

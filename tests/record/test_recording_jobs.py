@@ -1,11 +1,11 @@
 """Real jobs of two processes: what they leave, and that they end as without us."""
 
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import synctax
-from synctax.record.state import read_states
 from synctax.record.truth import read_truth
 from tests.record.conftest import read_trace, run_ranks, steps_of
 
@@ -15,6 +15,19 @@ pytest.importorskip("torch", reason="needs the extra torch")
 NS_PER_US = 1000
 TOLERANCE_NS = 500_000
 BOTH = (0, 1)
+
+
+@pytest.fixture(scope="module")
+def singles(tmp_path_factory):
+    """Scripts that are started once, at the same time: each mostly imports torch."""
+    commands = [("no_group.py", "2"), ("stopped.py",)]
+
+    def run(command):
+        name, *args = command
+        return name, run_ranks(name, tmp_path_factory.mktemp("single"), *args, ranks=1)
+
+    with ThreadPoolExecutor() as pool:
+        return dict(pool.map(run, commands))
 
 
 # ------------------------------------------------------------------ windows
@@ -171,12 +184,12 @@ def test_a_thread_that_is_not_the_loops_ends_the_window(recorded):
         assert state.end_step in (3, 4)  # 4: torch ends a profiler on its own thread only
 
 
-def test_a_window_that_is_open_when_the_script_ends_is_written(tmp_path):
-    job = run_ranks("no_group.py", tmp_path, "2", ranks=1)
-    (state,) = read_states(tmp_path)
+def test_a_window_that_is_open_when_the_script_ends_is_written(singles):
+    job = singles["no_group.py"]
+    (state,) = job.states()
     assert (job.ranks[0].code, state.state, state.end_step) == (0, "cut", 2)
     assert job.ranks[0].err == (
-        f"synctax record: rank 0: steps 0:2 are in {tmp_path / state.trace} "
+        f"synctax record: rank 0: steps 0:2 are in {job.folder / state.trace} "
         "(the loop ended after 2 of 3 steps of the window)\n"
     )
 
@@ -190,13 +203,13 @@ def test_a_rank_that_ends_before_the_window_is_not_waited_for(recorded, name):
     assert recorded.said(name, 0)["more"]["seconds"] < 40  # of 60 that it would wait
 
 
-def test_a_signal_ends_a_meeting_and_the_rank_that_waits_in_it(tmp_path):
-    job = run_ranks("stopped.py", tmp_path, ranks=1)
+def test_a_signal_ends_a_meeting_and_the_rank_that_waits_in_it(singles):
+    job = singles["stopped.py"]
     assert job.ranks[0].code == 0, job.ranks[0].err
     code, seconds = job.ranks[0].out.split()
     assert int(code) == -signal.SIGTERM
     assert float(seconds) < 20  # of 60 that the meeting would last
-    (state,) = read_states(tmp_path)
+    (state,) = job.states()
     assert (state.state, state.trace) == ("nothing", "")
     assert state.reason.startswith("SIGTERM came in step 1; ")
 

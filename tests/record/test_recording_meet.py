@@ -155,7 +155,8 @@ def test_who_is_to_end_waits_no_longer_and_the_others_know_it(store):
     assert meet(Room(store, 1, 0), 2, ready=True, timeout_s=60) == Meeting(1, 2, 0)
 
 
-def test_who_is_to_end_is_not_set_off(store):
+def test_who_is_to_end_is_not_set_off(monkeypatch, store):
+    monkeypatch.setattr(meeting, "GO_SLICE_S", 0.01)
     other = Room(store, 1, 0)
     other.add("came")  # and no further
     asked = iter([False, True])  # once before it waits to be set off, and then
