@@ -91,7 +91,7 @@ def profile(  # noqa: PLR0913 - options of a plan
     exception goes on. Whatever fails in the recording is told on stderr and in
     `folder/record/rankR.json`, and the job goes on.
 
-    A trace is first written uncompressed, some 300 bytes an event, into the folder for
+    A trace is first written uncompressed, some 350 bytes an event, into the folder for
     temporary files (TMPDIR), or beside the trace where that folder has less than 8 GB free
     and less than there.
 
