@@ -117,6 +117,8 @@ def test_it_acts_as_sitecustomize_alone(recorded, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [BOOTSTRAP, str(tmp_path), *sys.path])
     monkeypatch.setitem(sys.modules, "sitecustomize", sitecustomize)
     monkeypatch.delenv("SYNCTAX_RECORD_PLAN", raising=False)
+    # other tests of this process may have imported it
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
     if recorded:
         monkeypatch.setenv("SYNCTAX_RECORD_PLAN", "plan.json")
     runpy.run_path(sitecustomize.__file__, run_name="sitecustomize")
