@@ -74,6 +74,7 @@ class Doses(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
 )
 @click.option(
     "-o",
+    "--folder",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
