@@ -138,6 +138,7 @@ class _Summing:
     trace: RankTrace
     graph: Graph
     deciding: I64
+    on_gpu: bool
     palette: Palette
     work: Work
     compute: Bool
@@ -158,8 +159,8 @@ class _Summing:
         names = np.where(compute, palette.name, ABSENT).astype(np.int32)
         gemm = by_name(trace.strings, names, is_gemm, np.bool_)
         deciding = deciding_edges(graph, tolerance_us=reading.tolerance_us)
-        phase = _phases(trace, graph, gemm)
-        return cls(trace, graph, deciding, palette, work, compute, gemm, phase)
+        phase = _phases(trace, graph, gemm, on_gpu=on_gpu)
+        return cls(trace, graph, deciding, on_gpu, palette, work, compute, gemm, phase)
 
     def sum(self, task: GroupTask) -> PathSums:
         graph = self.graph
@@ -169,7 +170,7 @@ class _Summing:
         ends = np.where(task.divides, target, ABSENT)
         wanted = np.flatnonzero(task.walked & (ends >= 0))
         begin = np.maximum(task.begin_ns[wanted], graph.origin_ns)
-        if not (self.trace.events.device >= 0).any():
+        if not self.on_gpu:
             begin = np.minimum(begin, self._left_ns(ends)[wanted])
         paths = critical_paths(graph, target[wanted], begin, deciding=self.deciding)
         work, geometry, kernels = self.work.blocks(ends, wanted)
@@ -239,7 +240,7 @@ def _is_gemm(name: str) -> bool:
     return kernel(name).kind == "gemm"
 
 
-def _phases(trace: RankTrace, graph: Graph, gemm: Bool) -> I8:
+def _phases(trace: RankTrace, graph: Graph, gemm: Bool, *, on_gpu: bool) -> I8:
     """Pass in which each GEMM was launched, (n,) int8; -1 for all where none is marked."""
     phase = np.full(len(graph), ABSENT, np.int8)
     events, strings = trace.events, trace.strings
@@ -253,10 +254,9 @@ def _phases(trace: RankTrace, graph: Graph, gemm: Bool) -> I8:
         return phase
     node = np.flatnonzero(gemm)
     event = graph.nodes.event[node]
-    on_gpu = events.device[event] >= 0
     launched = (
         anchor(events, event)
-        if on_gpu.all()
+        if on_gpu
         else Anchors(events.lane[event], events.start_ns[event])
     )
     backward = on_thread[launched.lane] | (ranges.innermost(launched) >= 0)

@@ -1,6 +1,5 @@
 """Straight lines through tax against delay, with intervals by resampling whole steps."""
 
-import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -229,12 +228,10 @@ def wilson(hits: int, of: int) -> tuple[float, float]:
     """
     if not of:
         return float("nan"), float("nan")
-    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-    share, extra = hits / of, z**2 / of
-    middle = (share + extra / 2) / (1 + extra)
-    half = z / (1 + extra) * math.sqrt(share * (1 - share) / of + extra / (4 * of))
-    # rounding may not part an interval from what it is of
-    return max(min(middle - half, share), 0.0), min(max(middle + half, share), 1.0)
+    from scipy.stats import binomtest
+
+    ends = binomtest(hits, of).proportion_ci(LEVEL, method="wilson")
+    return float(ends.low), float(ends.high)
 
 
 def quantile_us(values: F64, share: float) -> float:

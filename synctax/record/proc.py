@@ -9,6 +9,8 @@ HOME = Path("/proc")
 _STATE, _START = 0, 19
 """Of the fields after the name, which may hold spaces: the third and the 22nd of all."""
 
+_ENDED = "Z"
+
 
 def start_ticks(task: Path) -> int:
     """Tell when a process or thread began, in ticks of the clock after boot.
@@ -37,6 +39,17 @@ def is_running(pid: int) -> bool:
     return True
 
 
+def is_zombie(pid: int) -> bool:
+    """Whether a process has ended and waits to be noticed by its parent.
+
+    Linux tells. Elsewhere such a process is taken to run.
+    """
+    try:
+        return _fields(HOME / str(pid))[_STATE] == _ENDED
+    except OSError:
+        return False
+
+
 def ran_at(pid: int, when_s: float) -> bool:
     """Whether a process runs that did at a time, too, in s of Unix time; not known: no.
 
@@ -49,7 +62,7 @@ def ran_at(pid: int, when_s: float) -> bool:
     except OSError:
         return False
     age_s = since_boot_s - int(fields[_START]) / os.sysconf("SC_CLK_TCK")
-    return fields[_STATE] != "Z" and time.time() - age_s <= when_s
+    return fields[_STATE] != _ENDED and time.time() - age_s <= when_s
 
 
 def _fields(task: Path) -> list[str]:
