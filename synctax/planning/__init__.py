@@ -1,0 +1,1 @@
+"""Where ranks should sit: what layouts cost, and what a job really ran."""

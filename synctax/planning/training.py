@@ -1,0 +1,107 @@
+"""What is trained how: batch, sequence, and everything a layout's cost is assumed on."""
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+Sharding = Literal["none", "optimizer", "gradients", "parameters"]
+"""What data parallelism shards: ZeRO stages 0 to 3."""
+
+ShardOver = Literal["d", "d*c"]
+Recompute = Literal["none", "selective", "full", "fit"]
+"""Activations computed again in the backward pass; `fit`: as little as makes it fit."""
+
+Order = Literal["tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"]
+ORDERS: Final[tuple[Order, ...]] = ("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp")
+"""Which dimension is innermost: Megatron-Core's default, and that of
+--use-tp-pp-dp-mapping."""
+
+DEFAULT_MFU: Final = 0.40
+
+DIMENSIONS: Final = ("tp", "pp", "dp", "cp", "ep")
+
+
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """What share of a dimension's communication no computation hides, from 0 to 1.
+
+    Parameters
+    ----------
+    tp, pp, cp, ep : float
+        All of it unless it is known to be hidden.
+    dp : float or None
+        None: what takes longer than the computation it can run beside, which is one
+        microbatch for a reduction at the end of a step, and the whole step where
+        parameters are sharded.
+    """
+
+    tp: float = 1.0
+    pp: float = 1.0
+    cp: float = 1.0
+    ep: float = 1.0
+    dp: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A training step and how it is run.
+
+    Parameters
+    ----------
+    batch : int
+        B: global batch in sequences.
+    sequence : int
+        s: tokens of a sequence.
+    microbatch : int
+        b: sequences of a microbatch.
+    sequence_parallel : bool
+        Shard what TP alone replicates (used where TP > 1).
+    recompute : Recompute
+    sharding : Sharding
+        `optimizer` is Megatron's distributed optimizer; `gradients` what Llama 3 ran;
+        `parameters` FSDP with resharding after the forward pass.
+    shard_over : ShardOver
+        Ranks that state is sharded and gradients are reduced over; `d*c` as Megatron-Core.
+    order : Order or None
+        Of ranks; None takes for each layout the one with less time on NICs.
+    scatter_gather : bool
+        Whether each TP rank sends its own part to the next stage.
+    expert_tp : bool
+        Whether experts are sharded over TP too, as Megatron-Core does by default.
+    """
+
+    batch: int
+    sequence: int
+    microbatch: int = 1
+    sequence_parallel: bool = True
+    recompute: Recompute = "selective"
+    sharding: Sharding = "optimizer"
+    shard_over: ShardOver = "d*c"
+    order: Order | None = None
+    scatter_gather: bool = True
+    expert_tp: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What is not known of a machine and has to be assumed.
+
+    Parameters
+    ----------
+    mfu : float
+        Share of the BF16 peak that computation alone reaches. Bubble, exposed
+        communication and tax come on top, so it is above the MFU of a whole step.
+    nvlink_efficiency, nic_efficiency : float
+        Share of the line rate that collectives reach.
+    exposed : Exposed
+    reserve_bytes : float
+        Memory of a GPU that is not to be used.
+    tp_across_domains : bool
+        Whether TP may leave the NVLink domain; else such a layout is eliminated.
+    """
+
+    mfu: float = DEFAULT_MFU
+    nvlink_efficiency: float = 1.0
+    nic_efficiency: float = 1.0
+    exposed: Exposed = field(default_factory=Exposed)
+    reserve_bytes: float = 0.0
+    tp_across_domains: bool = False
