@@ -18,6 +18,7 @@ from synctax.collectives.siblings import sibling_sets
 from synctax.collectives.status import Facts, judge, operations
 from synctax.collectives.union import sequence
 from synctax.notes import Note
+from synctax.trace.discover import natural_key
 
 DEFAULT_END_TOLERANCE_US = 200.0
 """On one host the ends of healthy collectives were seen to lie up to 72 µs apart."""
@@ -53,7 +54,7 @@ def match(
     Synchronization-tax paper, section 3.2 (aligning ranks); that ends agree is what
     validates a match.
     """
-    ranks = tuple(sorted(ranks, key=lambda rank: (rank.window, rank.rank)))
+    ranks = tuple(sorted(ranks, key=lambda rank: (natural_key(rank.window), rank.rank)))
     ranks, repeated = without_repeats(ranks)
     table, groups, notes = gather(ranks)
     notes = (*repeated, *notes)
@@ -111,7 +112,10 @@ def _split_siblings(
                 continue
             column[rows[np.isin(table.rank[rows], chosen)]] = len(result)
             result.append(part)
-    order = sorted(range(len(result)), key=lambda i: (result[i].window, result[i].role, i))
+    order = sorted(
+        range(len(result)),
+        key=lambda i: (natural_key(result[i].window), result[i].role, i),
+    )
     place = np.argsort(np.array(order, np.int64)).astype(np.int32)
     column = place[column] if column.size else column
     return replace(table, group=column), tuple(result[i] for i in order)

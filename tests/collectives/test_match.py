@@ -298,9 +298,10 @@ def test_windows_are_matched_apart_and_each_has_its_head():
     ranks = [
         rank(r, [C(e + shift, 20 + r) for e in ENDS], groups=[PAIR], window=window)
         for r in (0, 1)
-        for window, shift in (("iteration_1", 0), ("iteration_2", 1e6))
+        for window, shift in (("iteration_2", 0), ("iteration_11", 1e6))
     ]
     found = match(ranks)
+    assert [one.window for one in found.groups] == ["iteration_2", "iteration_11"]
     assert found.index.tolist() == [*range(9), *range(9)]
     assert [Status(int(s)).name for s in found.status] == (["HEAD"] + ["OK"] * 8) * 2
 
