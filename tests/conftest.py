@@ -13,9 +13,13 @@ from hypothesis import settings
 
 from synctax.cli import main
 
-# A deadline would make a busy machine fail a law that holds.
-settings.register_profile("synctax", deadline=None)
-settings.load_profile("synctax")
+# A deadline would make a busy machine fail a law that holds. What CI tries often, who works
+# on the code tries seldom and anew each time; tests.laws scales laws that cost much.
+settings.register_profile("ci", deadline=None, max_examples=100)
+settings.register_profile("dev", deadline=None, max_examples=20)
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev")
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"

@@ -12,8 +12,9 @@ from synctax.attribution.network import Network, join, rank_part
 from synctax.attribution.replay import Barriers, replay, schedule
 from synctax.graph.model import NodeKind
 from tests.attribution.graphs import Made, made
+from tests.laws import examples
 
-law = settings(max_examples=40)
+law = settings(max_examples=examples(40))
 
 
 def planned(job: Made, *, together=True):

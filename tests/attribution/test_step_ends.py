@@ -10,6 +10,7 @@ from synctax.arrays import NS_PER_US
 from synctax.attribution.step_ends import StepEnds, step_ends
 from synctax.graph.build import build_graph
 from synctax.trace.kineto import read_rank
+from tests.laws import examples
 from tests.trace import builders
 
 US = NS_PER_US
@@ -135,7 +136,7 @@ def test_what_the_gpu_marks_and_the_host_does_not_is_no_step(lengths):
     assert number == [2]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.lists(st.integers(0, 10**6), min_size=1, max_size=4), max_size=5))
 def test_steps_are_never_negative_and_add_up_whatever_ends_first(ranks):
     end = np.array([one for rank in ranks for one in (0, *rank)], np.int64)

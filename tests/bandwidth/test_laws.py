@@ -12,13 +12,14 @@ from synctax.bandwidth.flops import READINGS, Reading, grow
 from synctax.bandwidth.sweep import Link, Wait, sweep, sweep_flops
 from synctax.bandwidth.topology import Domain, Layout
 from synctax.errors import SynctaxError
+from tests.laws import examples
 
 LAYOUTS = [
     Layout("ring"), Layout("torus3d"), Layout("switched"), Layout("tree"),
     Layout("in_switch"), Layout("hierarchical", domain=Domain(8, 50.0)),
 ]  # fmt: skip
 
-few = settings(max_examples=40)
+few = settings(max_examples=examples(40))
 
 layouts = st.sampled_from(LAYOUTS)
 flat = st.sampled_from(LAYOUTS[:-1])
@@ -119,7 +120,7 @@ def test_without_a_tax_it_is_hockneys(layout, n, payload, alpha, e):
     assert best(layout, n, payload, alpha, 1e-9, e) == pytest.approx(hockney)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(layouts, sizes, payloads, latencies, taxes, elasticities, st.data())
 def test_the_interval_holds_the_value_in_order(layout, n, payload, alpha, tau, e, data):
     low = data.draw(st.floats(-tau, tau))
@@ -252,7 +253,7 @@ def test_every_reading_has_its_rows_and_the_asked_one_comes_first():
 # ---------------------------------------------------------------------------- crossing
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.floats(50, 300), st.integers(2, 100))
 def test_the_crossing_is_the_first_size_at_which_the_tax_is_longer(scale, least):
     def tau(n):

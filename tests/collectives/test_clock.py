@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synctax.collectives.clock import fit_clock, robust_sd
+from tests.laws import examples
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.floats(-1e9, 1e9), st.floats(-150e-6, 150e-6), st.integers(16, 60))
 def test_a_clock_that_is_off_and_drifts_is_found(offset, drift, count):
     time = np.cumsum(np.random.default_rng(count).uniform(1e8, 1e9, count))

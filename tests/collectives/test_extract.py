@@ -21,6 +21,7 @@ from tests.collectives.build import (
     rank_trace,
     reasons,
 )
+from tests.laws import examples
 
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 OLD_ALL_REDUCE = (
@@ -185,7 +186,7 @@ def test_compute_counts_as_busy_only_while_the_rank_communicates():
 spans = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 15)), max_size=12)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(spans, spans)
 def test_busy_time_is_the_time_at_which_both_kinds_of_kernels_run(communication, compute):
     found = extract(
@@ -265,7 +266,7 @@ def test_notes_of_reading_come_first():
 # --- laws
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(-(10**6), 10**6), st.permutations(range(7)))
 def test_neither_clock_nor_order_of_the_file_changes_what_was_found(shift, order):
     events = [

@@ -19,6 +19,7 @@ from synctax.collectives.payload import (
 )
 from synctax.collectives.payload import uneven as splits_differ
 from tests.collectives.build import op, rank_trace
+from tests.laws import examples
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_shapes_and_types_give_the_bytes_of_a_call(dims, types, expected):
     assert sizes(dims, types) == expected
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=3), min_size=1, max_size=4)
 )
@@ -101,7 +102,7 @@ def moments(start, end):
     }
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(intervals.filter(bool))
 def test_a_union_holds_the_same_moments_in_the_fewest_intervals(pairs):
     start, end = union(*arrays(pairs))
@@ -115,7 +116,7 @@ def test_touching_intervals_become_one():
     assert (start.tolist(), end.tolist()) == ([0], [9])
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(intervals.filter(bool), intervals.filter(bool))
 def test_an_intersection_holds_the_moments_of_both(a, b):
     one, other = union(*arrays(a)), union(*arrays(b))
@@ -127,7 +128,7 @@ def test_an_intersection_holds_the_moments_of_both(a, b):
 cells = st.integers(-(2**62), 2**62 - 1) | st.integers(-1, 3)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.tuples(cells, cells, cells), max_size=8))
 def test_equal_rows_and_only_they_have_one_number(rows):
     table = np.array(rows, np.int64).reshape(-1, 3)
@@ -151,7 +152,7 @@ ranges = st.lists(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(ranges, st.integers(1, 3), st.integers(0, 30))
 def test_the_innermost_range_is_the_last_to_start_of_those_around(rows, lane, time):
     # Half a microsecond: no times are whole, so that none is taken for cut off.

@@ -9,6 +9,7 @@ from synctax.collectives.match import match
 from synctax.collectives.matches import Matches, Status
 from synctax.collectives.model import Group, Op, RankCollectives
 from tests.collectives.job import C, rank
+from tests.laws import examples
 
 PAIR = Group("0", (0, 1), "tp", 2, "kernel")
 COUNT = 100
@@ -92,7 +93,7 @@ def test_gloo_with_its_wide_tolerance_moves_no_collective_either(gap_us):
     assert right_and_wrong(found) == (COUNT - 1, 0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     # Where noise is a tenth of the gap, losses side by side cannot be told from noise.
     spacing=st.sampled_from([(60, 0.1), (60, 1.0), (200, 0.1), (200, 4.0), (1_000, 10.0)]),

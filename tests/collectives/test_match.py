@@ -11,6 +11,7 @@ from synctax.collectives.match import match
 from synctax.collectives.matches import Identity, Matches, Status
 from synctax.collectives.model import Group, Op
 from tests.collectives.job import UNLABELLED, WORLD, C, lockstep, rank
+from tests.laws import examples
 
 PAIR = Group("0", (0, 1), "tp", 2, "kernel")
 LONG = np.cumsum(np.random.default_rng(8).uniform(6_000, 9_000, 16)).tolist()
@@ -352,7 +353,7 @@ def test_no_ranks_no_collectives():
 durations = st.lists(st.integers(1, 5_000), min_size=8, max_size=8)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(durations, min_size=2, max_size=4), st.randoms(use_true_random=False))
 def test_the_order_in_which_ranks_are_given_changes_nothing(rows, random):
     ranks = lockstep(ENDS[:8], rows, groups=[WORLD])
@@ -364,7 +365,7 @@ def test_the_order_in_which_ranks_are_given_changes_nothing(rows, random):
 many_durations = st.lists(st.integers(1, 5_000), min_size=16, max_size=16)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.lists(many_durations, min_size=2, max_size=4),
     st.lists(st.floats(-1e7, 1e7), min_size=4, max_size=4),
@@ -386,7 +387,7 @@ def test_clocks_that_are_off_change_no_tax(rows, clocks):
     assert statuses(match(shifted)) == statuses(match(plain))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(durations, min_size=2, max_size=4), st.integers(2, 20))
 def test_times_that_are_all_longer_give_a_tax_as_much_longer(rows, factor):
     plain = lockstep(ENDS[:8], rows)
@@ -396,7 +397,7 @@ def test_times_that_are_all_longer_give_a_tax_as_much_longer(rows, factor):
     assert taxes_us(match(scaled)) == [t * factor for t in taxes_us(match(plain))]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.integers(2, 4),
     st.integers(9, 30),

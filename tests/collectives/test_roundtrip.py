@@ -12,6 +12,7 @@ from synctax.collectives.summary import ranks_text
 from synctax.collectives.tax import measure
 from synctax.synth import SynthJob, write
 from synctax.synth.job import Delay
+from tests.laws import examples
 
 NS = 1e-3
 """One ns in µs."""
@@ -130,7 +131,7 @@ def jobs(draw: st.DrawFn, *, metadata: str = "full") -> SynthJob:
 
 
 rounds = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 
 

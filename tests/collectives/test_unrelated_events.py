@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from synctax.collectives.load import load
 from synctax.collectives.tax import measure
 from synctax.synth import SynthJob, write
+from tests.laws import examples
 from tests.trace.builders import cpu_op, event, flow, mark, runtime
 
 JOB = SynthJob(tp=2, fsdp=2, layers=1, steps=2, layout="flat")
@@ -100,7 +101,7 @@ unrelated_events = st.lists(
 
 
 @given(unrelated=st.lists(unrelated_events, min_size=4, max_size=4))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_events_that_have_nothing_to_do_with_it_change_no_row(files, unrelated):
     mixed = {
         name: with_events(data, more)

@@ -23,6 +23,7 @@ from synctax.evt.resample import as_of_all, draw, memory, resampler, units_of
 from synctax.evt.standard import standardise
 from synctax.evt.tax import METHODS
 from tests.evt.made import block_times, fit_all, normal_times
+from tests.laws import examples
 
 N = np.array([4.0, 16.0, 512.0])
 
@@ -36,7 +37,7 @@ def several(seed: int = 0):
     return block_times(us, block=block, series=np.repeat([3, 8], [30, 40]))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, 999), st.integers(1, 9), st.booleans())
 def test_a_draw_has_as_many_instances_of_each_series_in_blocks_of_time(
     seed, length, cut_up
@@ -63,7 +64,7 @@ def test_every_instance_is_drawn_equally_often():
     assert abs(count / 1_000 - 1).max() < 0.2
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 999))
 def test_a_resample_is_standardised_as_its_instances_would_be(seed):
     standard = standardise(cut(several(), 3)[0])
@@ -230,7 +231,7 @@ def test_equal_errors_make_it_the_interval_of_a_normal():
     )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, 999), st.floats(0.5, 0.99), st.floats(1, 100))
 def test_bounds_are_quantiles_of_t_in_units_of_the_error(seed, level, unit):
     resampled, errors = skewed(399, seed)

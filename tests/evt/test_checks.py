@@ -43,6 +43,7 @@ from synctax.evt.variation import (
 )
 from synctax.texts import time_us
 from tests.evt.made import block_times, normal_times
+from tests.laws import examples
 
 
 def of(times):
@@ -69,7 +70,7 @@ def test_the_p_value_of_chance_is_uniform(question):
     assert stats.kstest(p, "uniform").pvalue > 1e-3
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.floats(0.01, 100), st.floats(-1e4, 1e4), st.integers(0, 99))
 def test_doubts_do_not_depend_on_the_unit(scale, shift, seed):
     times = normal_times(40, 4, seed=seed, common=0.5, slow=0.5)

@@ -23,6 +23,7 @@ from synctax.evt.tax_file import from_json, to_json
 from synctax.notes import Note
 from synctax.schema import FIT_EVT
 from tests.evt.simulated import SCALE_US, block_times, gumbel_ranks
+from tests.laws import examples
 
 QUICK = Options(resamples=4, n=(4, 8, 64))
 """Few resamples: where only point estimates count."""
@@ -44,7 +45,7 @@ def of_maxima():
 # -------------------------------------------------------------------------- laws
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(st.floats(1e-3, 1e6))
 def test_the_tax_is_in_the_unit_of_the_times(factor):
     times = gumbel_ranks(60, 4)
@@ -56,7 +57,7 @@ def test_the_tax_is_in_the_unit_of_the_times(factor):
         )
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(st.permutations(range(4)))
 def test_names_of_ranks_change_no_law(order):
     times = gumbel_ranks(60, 4)
@@ -68,7 +69,7 @@ def test_names_of_ranks_change_no_law(order):
     assert_allclose(one.predicted("gumbel")[0], other.predicted("gumbel")[0], rtol=1e-6)
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(st.floats(0, 1e5))
 def test_a_longer_block_makes_nobody_wait_longer(more_us):
     times = gumbel_ranks(60, 4)
@@ -377,7 +378,7 @@ def test_without_measured_collectives_blocks_alone_are_compared():
     assert frame["blocks_ratio_lo"].notna().all()
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(st.sets(st.integers(0, 59), min_size=1, max_size=40))
 def test_waits_that_were_not_measured_are_left_out_of_comparisons_and_counted(lost):
     times = gumbel_ranks(60, 4)

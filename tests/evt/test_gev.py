@@ -18,6 +18,7 @@ from synctax.evt.likelihood import gev_objective
 from synctax.evt.moments import standardise
 from synctax.evt.optimum import climb
 from tests.evt.samples import gev_sample, seeds, shapes, sizes
+from tests.laws import examples
 
 scales = st.floats(-12, 12).map(lambda power: 10.0**power)
 near_zero = st.sampled_from([0.0, 1e-15, -1e-12, 1e-9, -1e-7, 1e-5, -1e-4, 1e-3, 3e-3])
@@ -38,7 +39,7 @@ def fitted(seed, n, shape):
     return z, fit_gev(z)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seeds, sizes, shapes, scales, st.floats(-100, 100))
 def test_the_fit_moves_and_stretches_with_its_sample(seed, n, shape, unit, shift):
     z, one = fitted(seed, n, shape)
@@ -54,7 +55,7 @@ def test_the_fit_moves_and_stretches_with_its_sample(seed, n, shape, unit, shift
         assert_allclose(other.cov / np.outer(rescale, rescale), one.cov, rtol=1e-5)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(seeds, sizes, shapes)
 def test_the_order_of_the_sample_means_nothing(seed, n, shape):
     z, one = fitted(seed, n, shape)
@@ -62,7 +63,7 @@ def test_the_order_of_the_sample_means_nothing(seed, n, shape):
     assert (one.loc, one.scale, one.shape) == (other.loc, other.scale, other.shape)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seeds, sizes, st.one_of(shapes, near_zero), st.floats(-0.3, 0.3), st.floats(0, 0.3))
 def test_derivatives_are_those_of_the_likelihood(seed, n, shape, loc, log_scale):
     objective = gev_objective(np.sort(gev_sample(seed, n)))
@@ -79,7 +80,7 @@ def test_derivatives_are_those_of_the_likelihood(seed, n, shape, loc, log_scale)
     assert_allclose(here.hessian, hessian, atol=1e-4 * size)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(seeds, sizes, st.one_of(shapes, near_zero))
 def test_the_likelihood_is_scipy_s(seed, n, shape):
     z = gev_sample(seed, n, shape)
@@ -95,7 +96,7 @@ def test_the_likelihood_is_scipy_s(seed, n, shape):
         )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seeds, sizes, shapes)
 def test_the_score_vanishes_at_the_fit(seed, n, shape):
     z, fit = fitted(seed, n, shape)
@@ -111,7 +112,7 @@ def test_the_score_vanishes_at_the_fit(seed, n, shape):
     assert point.gradient @ np.linalg.solve(-point.hessian, point.gradient) < 1e-12
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seeds, sizes, shapes)
 def test_neither_the_truth_nor_the_gumbel_fit_is_more_likely(seed, n, shape):
     z, fit = fitted(seed, n, shape)
@@ -128,7 +129,7 @@ def test_scipy_started_there_finds_nothing_better(shape):
     assert_allclose([loc, scale, -c], [fit.loc, fit.scale, fit.shape], atol=1e-3)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seeds, shapes)
 def test_a_start_changes_the_way_and_not_the_fit(seed, shape):
     z, fit = fitted(seed, 100, shape)

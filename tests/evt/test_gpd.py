@@ -12,6 +12,7 @@ from scipy import stats
 from synctax.errors import FitError
 from synctax.evt.gpd import GpdFit, fit_gpd, gpd_objective
 from tests.evt.samples import seeds
+from tests.laws import examples
 
 shapes = st.floats(-0.3, 0.6)
 scales = st.floats(-12, 12).map(lambda power: 10.0**power)
@@ -31,7 +32,7 @@ def loglik(y, scale, shape):
     return stats.genpareto.logpdf(y, shape, 0, scale).sum()
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(seeds, shapes, scales)
 def test_the_fit_stretches_with_its_sample(seed, shape, unit):
     y = excesses(seed, shape)
@@ -43,7 +44,7 @@ def test_the_fit_stretches_with_its_sample(seed, shape, unit):
     )
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(seeds, shapes)
 def test_the_order_of_the_sample_means_nothing(seed, shape):
     y = excesses(seed, shape)
@@ -51,7 +52,7 @@ def test_the_order_of_the_sample_means_nothing(seed, shape):
     assert (one.scale, one.shape, one.loglik) == (other.scale, other.shape, other.loglik)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(seeds, st.one_of(shapes, near_zero), st.floats(0.2, 0.8))
 def test_derivatives_are_those_of_the_likelihood(seed, shape, log_scale):
     objective = gpd_objective(np.sort(excesses(seed, max(shape, 0.0))))
@@ -67,7 +68,7 @@ def test_derivatives_are_those_of_the_likelihood(seed, shape, log_scale):
     assert_allclose(here.hessian, hessian, atol=1e-5 * size)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(seeds, shapes, st.floats(-0.3, 0.3), st.floats(-0.3, 0.3))
 def test_no_other_parameters_are_more_likely(seed, shape, a, b):
     y = excesses(seed, shape)

@@ -12,6 +12,7 @@ from scipy import integrate, stats
 from synctax.errors import FitError
 from synctax.evt.gumbel import GumbelFit, fit_gumbel
 from tests.evt.samples import gev_sample, seeds, shapes, sizes
+from tests.laws import examples
 
 scales = st.floats(-12, 12).map(lambda power: 10.0**power)
 FIT = GumbelFit(0.7, 0.6, np.array([[0.02, 0.005], [0.005, 0.01]]), -1.0, 100)
@@ -21,7 +22,7 @@ def loglik(z, loc, scale):
     return stats.gumbel_r.logpdf(z, loc, scale).sum()
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seeds, sizes, scales, st.floats(-100, 100))
 def test_the_fit_moves_and_stretches_with_its_sample(seed, n, unit, shift):
     z = gev_sample(seed, n)
@@ -32,7 +33,7 @@ def test_the_fit_moves_and_stretches_with_its_sample(seed, n, unit, shift):
     assert_allclose(other.loglik, one.loglik - n * math.log(unit), rtol=1e-9, atol=1e-7)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seeds, sizes)
 def test_the_order_of_the_sample_means_nothing(seed, n):
     z = gev_sample(seed, n)
@@ -41,7 +42,7 @@ def test_the_order_of_the_sample_means_nothing(seed, n):
     assert_array_equal(one.cov, other.cov)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seeds, sizes, shapes)
 def test_the_score_vanishes_at_the_fit(seed, n, shape):
     z = gev_sample(seed, n, shape)
@@ -51,7 +52,7 @@ def test_the_score_vanishes_at_the_fit(seed, n, shape):
     assert (t - t * np.exp(-t)).sum() == pytest.approx(n, rel=1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seeds, sizes, st.floats(-1, 1), st.floats(-1, 1))
 def test_no_other_parameters_are_more_likely(seed, n, a, b):
     z = gev_sample(seed, n)
@@ -60,7 +61,7 @@ def test_no_other_parameters_are_more_likely(seed, n, a, b):
     assert fit.loglik >= loglik(z, fit.loc + a, fit.scale * math.exp(b)) - 1e-9
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seeds, sizes)
 def test_the_covariance_is_the_inverse_curvature(seed, n):
     z = gev_sample(seed, n)
@@ -90,7 +91,7 @@ def test_errors_are_those_of_many_samples():
     assert_allclose(np.diag(claimed), np.diag(spread), rtol=0.15)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.floats(1, 1e6), st.floats(1, 1e6))
 def test_maxima_of_groups_of_groups_are_maxima_of_groups(k, more):
     wider = GumbelFit(FIT.loc + FIT.scale * math.log(k), FIT.scale, FIT.cov, 0, 1)

@@ -21,6 +21,7 @@ from synctax.evt.lmoments import (
 )
 from synctax.evt.moments import gev_parameters, gev_shape, of_sorted
 from tests.evt.samples import gev_sample, seeds, sizes
+from tests.laws import examples
 
 scales = st.floats(-12, 12).map(lambda power: 10.0**power)
 
@@ -32,7 +33,7 @@ def gev_of_moments(z):
     return GevFit(*gev_parameters(moments, shape), shape, None, math.nan, z.size)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seeds, st.integers(4, 12))
 def test_moments_are_means_over_all_subsets(seed, n):
     z = np.sort(np.random.default_rng(seed).normal(size=n))
@@ -63,7 +64,7 @@ def test_a_far_location_costs_no_digits():
     assert far.t3 == pytest.approx(near.t3, rel=1e-12)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seeds, sizes, scales, st.floats(-100, 100))
 def test_fits_move_and_stretch_with_their_sample(seed, n, unit, shift):
     z = gev_sample(seed, n)
@@ -73,7 +74,7 @@ def test_fits_move_and_stretch_with_their_sample(seed, n, unit, shift):
     assert_allclose(other.cov, unit**2 * one.cov, rtol=1e-8)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seeds, sizes)
 def test_the_gumbel_fit_has_the_moments_of_the_sample(seed, n):
     z = gev_sample(seed, n)
@@ -85,7 +86,7 @@ def test_the_gumbel_fit_has_the_moments_of_the_sample(seed, n):
     assert fit.loglik == pytest.approx(np.log(fit.pdf(z)).sum(), rel=1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seeds, sizes)
 def test_the_gev_distribution_of_moments_has_them(seed, n):
     z = gev_sample(seed, n)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from synctax.errors import BadInputError
 from synctax.evt.fit import fit_evt_maxima
 from synctax.evt.maxima import check_maxima
+from tests.laws import examples
 
 of_ranks = st.integers(2, 9).flatmap(
     lambda m: st.lists(
@@ -18,7 +19,7 @@ of_ranks = st.integers(2, 9).flatmap(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(of_ranks)
 def test_maxima_of_any_times_pass(us):
     us = np.array(us)

@@ -13,6 +13,7 @@ from synctax.evt.predict import fit_maxima
 from synctax.evt.standard import standardise
 from synctax.evt.tax import METHODS
 from tests.evt.made import block_times, fit_all, normal_times
+from tests.laws import examples
 
 N = np.array([4.0, 16.0, 512.0])
 
@@ -22,7 +23,7 @@ def gumbel_times(instances: int, m: int, seed: int = 0):
     return block_times(1_000 + 20 * random.gumbel(size=(instances, m)))
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.floats(0.1, 50), st.floats(0, 1e5), st.integers(0, 99))
 def test_predictions_have_the_unit_of_the_times_and_forget_their_origin(scale, shift, seed):
     times = normal_times(60, 4, seed=seed)
@@ -31,7 +32,7 @@ def test_predictions_have_the_unit_of_the_times_and_forget_their_origin(scale, s
         assert_allclose(other.tau_us(method, N), scale * one.tau_us(method, N), rtol=1e-4)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.integers(0, 999))
 def test_predictions_rise_with_n(seed):
     fitted = fit_all(normal_times(60, 4, seed=seed))
@@ -39,7 +40,7 @@ def test_predictions_rise_with_n(seed):
         assert (np.diff(fitted.tau_us(method, np.geomspace(4, 4e6, 20))) > -1e-9).all()
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.integers(0, 999))
 def test_the_order_of_ranks_and_instances_changes_nothing(seed):
     times = normal_times(80, 4, seed=seed)

@@ -17,6 +17,7 @@ from synctax.evt.gumbel import fit_gumbel
 from synctax.evt.likelihood import gev_objective
 from synctax.evt.profile import profile_level, profile_mean, profile_shape
 from tests.evt.samples import gev_sample, seeds
+from tests.laws import examples
 
 DROP = stats.chi2.ppf(0.95, 1) / 2
 scales = st.floats(-12, 12).map(lambda power: 10.0**power)
@@ -34,7 +35,7 @@ def sampled(seed, shape, n=120):
     return z, fit_gev(z)
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(seeds, shapes, ks, scales, st.floats(-100, 100))
 def test_intervals_move_and_stretch_with_their_sample(seed, shape, k, unit, shift):
     z, fit = sampled(seed, shape)
@@ -48,7 +49,7 @@ def test_intervals_move_and_stretch_with_their_sample(seed, shape, k, unit, shif
     assert_allclose(np.array(far) / unit - shift, near, atol=1e-5)
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(seeds, shapes)
 def test_at_the_bounds_of_the_shape_the_likelihood_has_dropped(seed, shape):
     z, fit = sampled(seed, shape)
@@ -67,7 +68,7 @@ def test_at_the_bounds_of_the_shape_the_likelihood_has_dropped(seed, shape):
         assert fit.loglik + found.fun == pytest.approx(DROP, abs=1e-5)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(seeds, ks)
 def test_at_the_bounds_of_a_gumbel_mean_the_likelihood_has_dropped(seed, k):
     z = gev_sample(seed, 60)
@@ -83,7 +84,7 @@ def test_at_the_bounds_of_a_gumbel_mean_the_likelihood_has_dropped(seed, k):
         assert fit.loglik + found.fun == pytest.approx(DROP, abs=1e-5)
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(6))
 @given(seeds, shapes, ks)
 def test_no_parameters_as_likely_have_a_mean_outside(seed, shape, k):
     z, fit = sampled(seed, shape)
@@ -128,7 +129,7 @@ def test_at_the_bounds_of_a_mean_the_likelihood_has_dropped(seed, k):
         assert fit.loglik + best == pytest.approx(DROP, abs=1e-3)
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(seeds, shapes)
 def test_a_higher_level_gives_a_wider_interval(seed, shape):
     z, fit = sampled(seed, shape)
@@ -205,7 +206,7 @@ def test_an_infinite_mean_and_a_wrong_call_are_refused():
         profile_shape(z, fit, level=95)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(seeds, st.floats(-0.15, 0.5), ks, st.booleans())
 def test_derivatives_in_other_parameters_are_those_of_the_likelihood(
     seed, shape, k, of_mean

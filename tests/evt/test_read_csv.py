@@ -18,6 +18,7 @@ from synctax.evt.read_csv import (
     resolution_us,
     rows,
 )
+from tests.laws import examples
 
 HEADER = "block,instance,rank,us"
 TWO = f"{HEADER}\nmlp,0,0,10.5\nmlp,0,1,11\n"
@@ -109,7 +110,7 @@ def same(one: BlockTimes, other: BlockTimes) -> None:
             assert getattr(mine, name) == getattr(theirs, name)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(block_times(), st.sampled_from(",;\t"))
 def test_what_is_written_is_read(tmp_path_factory, times, delimiter):
     path = written(tmp_path_factory.mktemp("csv") / "a.csv", lines_of(times), delimiter)
@@ -119,7 +120,7 @@ def test_what_is_written_is_read(tmp_path_factory, times, delimiter):
     assert {block.source for block in read.blocks} == {str(path)}
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(block_times(), st.randoms(use_true_random=False))
 def test_the_order_of_lines_says_no_more_than_the_order_of_time(
     tmp_path_factory, times, random

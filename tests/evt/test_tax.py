@@ -29,6 +29,7 @@ from synctax.evt.tax import (
 )
 from synctax.evt.tax_file import BUILTINS, builtin, from_json, read_tax, to_json
 from synctax.workspace import Workspace
+from tests.laws import examples
 
 finite = st.floats(-1e6, 1e6)
 positive = st.floats(1e-6, 1e6)
@@ -107,7 +108,7 @@ def law(shape=0.1, **more):
 # --------------------------------------------------------------------- prediction
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(models.filter(lambda m: m.b_us), st.floats(1, 1e5), st.floats(1, 1e5))
 def test_the_gumbel_tax_never_falls_with_the_ranks(model, one, other):
     low, high = sorted([one, other])
@@ -123,7 +124,7 @@ def test_every_doubling_adds_the_same(n_fit, scale, loc):
     assert doubling_us(model) == pytest.approx(tau[1] - tau[0])
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(models.filter(lambda m: m.b_us), st.floats(0.1, 100))
 def test_prediction_and_interval_scale_with_b(model, factor):
     n = model.n_fit * np.array([1.0, 3.0])
@@ -319,7 +320,7 @@ def test_without_a_covariance_of_what_is_used_there_is_no_interval(part, method)
 # --------------------------------------------------------------------------- files
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(models)
 def test_a_file_gives_the_same_model_back(model):
     text = to_json(model)

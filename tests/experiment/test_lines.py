@@ -20,6 +20,7 @@ from synctax.experiment.lines import (
 )
 from synctax.experiment.resample import resampled, strata
 from synctax.schema import INJECT
+from tests.laws import examples
 
 DOSES = np.repeat([0.0, 1000.0, 2000.0, 5000.0, 10_000.0, 20_000.0], 8)
 STEPS = np.repeat(np.arange(24), 2)
@@ -32,7 +33,7 @@ def noisy(seed: int, spread: float = 200.0) -> np.ndarray:
     return np.random.default_rng(seed).normal(0, spread, DOSES.size)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(slope=st.floats(-3, 3), intercept=st.floats(-1e4, 1e4))
 def test_a_line_is_found_whatever_its_slope(slope, intercept):
     found = envelope(DOSES, intercept + slope * DOSES, DOSES, STEPS, resamples=FEW)
@@ -42,7 +43,7 @@ def test_a_line_is_found_whatever_its_slope(slope, intercept):
         assert line.intercept_us == pytest.approx(intercept, abs=1e-5)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(noise, st.permutations(range(DOSES.size)))
 def test_the_order_of_collectives_changes_nothing(errors, order):
     y, order = DOSES + errors, np.array(order)
@@ -53,7 +54,7 @@ def test_the_order_of_collectives_changes_nothing(errors, order):
     assert one.ordinary.slope_hi == pytest.approx(other.ordinary.slope_hi, rel=1e-9)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(noise, st.floats(0.5, 2), st.floats(-1000, 1000))
 def test_lines_follow_a_change_of_unit_and_origin(errors, factor, shift):
     y = DOSES + errors
@@ -64,7 +65,7 @@ def test_lines_follow_a_change_of_unit_and_origin(errors, factor, shift):
         assert b.intercept_us == pytest.approx(factor * a.intercept_us + shift, abs=1e-5)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(noise)
 def test_least_squares_is_what_polyfit_finds(errors):
     found = envelope(DOSES, DOSES + errors, DOSES, STEPS, resamples=1)
@@ -138,7 +139,7 @@ sizes_us = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(sizes_us, st.floats(-3, 3), st.integers(0, 99), st.sampled_from([1, 2, 9]))
 def test_on_a_line_both_ends_are_exact_whatever_is_drawn(sizes, slope, seed, resamples):
     x = np.array(sizes)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from synctax.experiment.recovered import BIN_EDGES_US
 from synctax.schema import INJECT, INJECT_COLLECTIVES
 from tests.experiment.made import MISSING, recovered, row
+from tests.laws import examples
 
 sizes_us = st.lists(st.sampled_from([0.0, 1e3, 5e3, 20e3]), min_size=1, max_size=12)
 LOST = {
@@ -36,7 +37,7 @@ def test_a_perfect_attribution_recovers_all_that_can_be_judged(sizes, missing):
         assert found.tally.share_of_reached == due / (due + missing)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(sizes_us)
 def test_rows_add_up_to_the_whole(sizes):
     found = recovered(*one_a_size(*sizes))

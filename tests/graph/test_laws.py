@@ -15,10 +15,11 @@ from synctax.graph.critical_path import critical_paths, deciding_edges
 from synctax.graph.model import ROOT, EdgeKind, NodeKind, Provenance
 from tests.graph.made import made
 from tests.graph.programs import Action, programs, simulate
+from tests.laws import examples
 from tests.trace.builders import kernel
 
-law = settings(max_examples=25)
-plain_law = settings(max_examples=15)
+law = settings(max_examples=examples(25))
+plain_law = settings(max_examples=examples(15))
 """Laws that a mistake breaks in nearly every program."""
 RECORDS = st.sampled_from(["full", "calls", "none"])
 

@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from synctax.graph.slices import exclusive_slices
 from synctax.trace.kineto import read_rank
 from synctax.trace.model import EventKind
+from tests.laws import examples
 
 EPOCH_NS = 1_700_000_000_000_000_000
 CPU_KINDS = (EventKind.CPU_OP, EventKind.ANNOTATION, EventKind.RUNTIME)
@@ -19,7 +20,7 @@ CPU_KINDS = (EventKind.CPU_OP, EventKind.ANNOTATION, EventKind.RUNTIME)
 anything = st.lists(
     st.tuples(st.integers(-1, 1), st.integers(0, 12), st.integers(0, 8)), max_size=14
 ).map(lambda rows: [(lane, start, start + length) for lane, start, length in rows])
-plain_law = settings(max_examples=40)
+plain_law = settings(max_examples=examples(40))
 """Laws that a mistake breaks in nearly every trace."""
 origins = st.sampled_from([0, EPOCH_NS, -EPOCH_NS])
 

@@ -15,6 +15,7 @@ import torch
 from synctax.errors import SynctaxError
 from synctax.record import Delay, DelayRule, delay
 from synctax.record.truth import read_truth
+from tests.laws import examples
 
 pytestmark = pytest.mark.torch
 
@@ -41,7 +42,7 @@ def run(*rules, steps=3, times=4, rank=0, first_step=0):
 # ------------------------------------------------------------------ which
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.integers(0, 3),
     st.lists(st.integers(0, 5), max_size=3).map(tuple),

@@ -15,6 +15,7 @@ from synctax.record.claim import OccupiedFolderError, claim, of_recording
 from synctax.record.plan import Plan
 from synctax.record.state import RankState, write_state, write_whole
 from synctax.record.truth import Truth, write_truth
+from tests.laws import examples
 
 
 def touch(*paths):
@@ -152,7 +153,7 @@ def test_a_state_names_no_file_elsewhere_and_none_of_another_kind(tmp_path, name
         assert target not in {path.resolve() for path in of_recording(traces)}
 
 
-@settings(max_examples=50)  # each is a folder with files
+@settings(max_examples=examples(50))  # each is a folder with files
 @given(
     st.sets(st.sampled_from(["plan.json", "rank0.json", "rank1.json", "other.json"])),
     st.sampled_from([names.PLAN_SCHEMA, names.STATE_SCHEMA, "another/1"]),

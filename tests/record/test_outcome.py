@@ -25,6 +25,7 @@ from synctax.record.outcome import (
 from synctax.record.plan import DelayRule, Plan
 from synctax.record.state import RankState, write_state, write_whole
 from synctax.record.truth import Made, Truth, write_truth
+from tests.laws import examples
 
 TRACE = "iteration_9/rank{}_trace.json.gz"
 
@@ -51,7 +52,7 @@ def verdict(folder, exit_code=0, **plan):
 FATES = ("written", "cut", "nothing", "waiting", "recording")
 
 
-@settings(max_examples=30)  # each is a folder with files
+@settings(max_examples=examples(30))  # each is a folder with files
 @given(st.dictionaries(st.integers(0, 7), st.sampled_from(FATES), min_size=1))
 def test_each_rank_of_the_job_has_one_row_in_order(tmp_path_factory, states):
     folder = tmp_path_factory.mktemp("job")
@@ -225,7 +226,7 @@ def test_a_function_that_never_ran_is_told(tmp_path):
 # ------------------------------------------------------------------ damage
 
 
-@settings(max_examples=30)  # each is a folder with files
+@settings(max_examples=examples(30))  # each is a folder with files
 @given(
     st.sampled_from(["rank1.json", "process-node-a-1.json"]),
     st.one_of(

@@ -14,6 +14,7 @@ from synctax.synth import TRUTH_FILE, SynthJob, block_laws, expected_tau_us, tru
 from synctax.synth.blocks import ended_blocks, mean_times_ns
 from synctax.synth.program import build
 from synctax.synth.simulate import initial_state, simulate_step
+from tests.laws import examples
 from tests.synth.block_times import simulated
 
 JOB = SynthJob(
@@ -47,7 +48,7 @@ def waits(job):
     return [row for row in truth(job).collectives() if row.status == "ok"]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(
     st.builds(
         SynthJob,

@@ -13,6 +13,7 @@ from synctax.synth.lookup import delayed
 from synctax.synth.path import LATENCIES
 from synctax.synth.program import build
 from synctax.synth.simulate import initial_state, simulate_step
+from tests.laws import examples
 from tests.synth.jobs import jobs
 
 JOB = SynthJob(layers=1, steps=2, seed=11, truth_paths=True)
@@ -84,7 +85,7 @@ def check_variation(one, steps, why):
     assert one.variation_ns == one.item.duration_ns - (end - start)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(jobs(), st.booleans())
 def test_a_path_tiles_the_time_from_the_fence_to_the_arrival(job, together):
     plain = {"clock_drift_ppm": 0.0, "rank_clock_drift_ppm": {}, "whole_us": False}
@@ -109,7 +110,7 @@ def test_a_path_tiles_the_time_from_the_fence_to_the_arrival(job, together):
             assert why.slow.window_ns - why.fast.window_ns == tax_ns > 0
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(jobs())
 def test_a_fence_is_the_last_that_all_ranks_recorded_and_left_together(job):
     known = truth(replace(job, truth_paths=True))
@@ -146,7 +147,7 @@ def after_the_last_wait(items):
     return items[waits[-1] + 1 :] if waits else items
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(st.data(), st.sampled_from([ALONE, JOB]), st.integers(1, 5_000))
 def test_a_longer_kernel_on_the_path_is_found_there_to_the_nanosecond(data, job, more_us):
     program, before = build(job), rows(job)
@@ -169,7 +170,7 @@ def test_a_longer_kernel_on_the_path_is_found_there_to_the_nanosecond(data, job,
     assert lengths == {item.key: item.duration_ns for item in new.slow.items}
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(st.data())
 def test_what_is_late_by_less_than_the_margin_changes_no_path(data):
     program, before = build(ALONE), rows(ALONE)

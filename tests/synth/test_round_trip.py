@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 
 from synctax.synth import TRUTH_FILE, SynthJob, truth, write
+from tests.laws import examples
 from tests.synth import oracle
 from tests.synth.jobs import jobs
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(jobs())
 def test_the_truth_file_is_what_the_files_say(job):
     with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +100,7 @@ def check_files(job, known, by_rank):
             assert end["id"] in launches
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(jobs())
 def test_the_truth_without_files_is_that_with_files(job):
     with tempfile.TemporaryDirectory() as folder:

@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from synctax.synth import Delay, SynthJob, truth
 from synctax.synth.program import build
 from synctax.synth.simulate import initial_state, simulate_step
+from tests.laws import examples
 
 QUIET = SynthJob(jitter_law="none", layers=2, steps=2)
 NOISY = SynthJob(layers=1, steps=2, ep=2, dp=2, broadcast=True, seed=3)
@@ -116,7 +117,7 @@ def test_a_skewed_start_is_paid_in_the_first_collectives():
     assert max(later) < 1
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(
     rank=st.integers(0, 15),
     step=st.integers(0, 1),

@@ -12,6 +12,7 @@ from synctax.synth import Delay, SynthJob, truth, write
 from synctax.synth.program import build
 from synctax.trace.kineto import read_rank
 from synctax.trace.model import EventKind
+from tests.laws import examples
 from tests.synth import oracle
 from tests.synth.jobs import delays
 
@@ -187,7 +188,7 @@ def test_unresolved_records_tell_who_waits_but_not_for_what(tmp_path):
         assert (one.syncs.wait_event_id > 0).all()
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(
     st.sampled_from(["full", "unresolved"]),
     st.booleans(),
@@ -206,7 +207,7 @@ def test_records_are_all_that_the_option_adds(tmp_path_factory, kind, whole_us, 
     assert list(known.collectives()) == list(truth(plain).collectives())
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(
     st.integers(0, 5),
     st.integers(0, 2),

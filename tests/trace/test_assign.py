@@ -11,6 +11,7 @@ from synctax.trace.filenames import read_name
 from synctax.trace.model import Device, TraceMeta
 from synctax.trace.oddities import rank_text
 from synctax.trace.windows import overlaps
+from tests.laws import examples
 
 SECOND_NS = 1_000_000_000
 H100 = (Device(0, "NVIDIA H100"),)
@@ -376,7 +377,7 @@ def test_files_and_facts_must_be_of_one_length():
         assign([file], [facts, facts])
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     st.permutations(
         [(rank, window) for window in range(2) for rank in range(3)],

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from synctax.errors import BadInputError
 from synctax.trace.discover import discover, natural_key
+from tests.laws import examples
 
 TRACE = json.dumps(
     {
@@ -162,7 +163,7 @@ def test_bare_numbers_of_like_named_neighbours_are_ranks_if_they_count_from_zero
 
 
 @settings(
-    max_examples=20,
+    max_examples=examples(20),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     deadline=None,
 )

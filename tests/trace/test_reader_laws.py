@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from synctax.trace.kineto import read_rank
 from synctax.trace.kineto_keys import CATEGORIES
 from synctax.trace.model import GPU_KINDS
+from tests.laws import examples
 from tests.trace.builders import (
     annotation,
     collective,
@@ -59,7 +60,7 @@ events = st.one_of(
     st.sampled_from([0, 2, None]),
 )
 @settings(
-    max_examples=50,
+    max_examples=examples(50),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -12,6 +12,7 @@ from synctax.errors import SynctaxError
 from synctax.trace.kineto import MsgspecScanner
 from synctax.trace.salvage import MAX_DEPTH, member, repair
 from synctax.trace.source import Damage
+from tests.laws import examples
 from tests.trace.builders import (
     annotation,
     collective,
@@ -316,7 +317,7 @@ def test_no_structural_damage_changes_an_event_in_silence(new):
 
 
 @given(st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_damage_is_judged_alike_in_chunks_of_any_size(draw):
     data = bytearray(trace(*STORY, indent=draw.draw(st.sampled_from([2, None]))))
     for _ in range(draw.draw(st.integers(1, 3))):
@@ -329,7 +330,7 @@ def test_damage_is_judged_alike_in_chunks_of_any_size(draw):
 
 
 @given(st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_flipped_digits_are_read_without_a_fault(draw):
     data = bytearray(trace(*STORY, baseTimeNanoseconds=10**9))
     digits = [at for at, byte in enumerate(data) if chr(byte).isdigit()]
@@ -341,7 +342,7 @@ def test_flipped_digits_are_read_without_a_fault(draw):
 
 
 @given(st.binary(max_size=300), st.integers(1, 64))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_a_list_of_garbage_is_passed_over(garbage, chunk_bytes):
     result = scan(b'{"traceEvents": [' + garbage, chunk_bytes)
     assert len(result.events) == 0
@@ -397,7 +398,7 @@ def test_text_after_the_events_is_kept_up_to_a_limit(monkeypatch):
 
 
 @given(st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_much_white_space_between_events_changes_no_event_and_no_place(draw):
     at = draw.draw(st.sampled_from([m.end() for m in re.finditer(b"[{},]\n", BROKEN)]))
     blank = draw.draw(st.sampled_from([b" ", b"\n", b" \n", b"\r\n\t "]))
@@ -477,7 +478,7 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.text("abc_ ", min_size=1, max_size=4), json_values, max_size=6))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_repairing_what_is_not_damaged_changes_nothing(value):
     text = json.dumps(value).encode()
     fixed = repair(text + b", {", KEY)

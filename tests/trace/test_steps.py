@@ -7,6 +7,7 @@ from numpy.testing import assert_array_equal
 
 from synctax.trace.steps import Steps, cpu_steps, gpu_steps
 from tests.collectives.build import op, rank_trace
+from tests.laws import examples
 
 
 def step(number, ts, dur, *, tid=1, gpu=False):
@@ -48,7 +49,7 @@ def test_without_steps_every_moment_is_outside():
     assert_array_equal(cpu_steps(trace).at(np.array([0, 5])), [-1, -1])
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6), st.integers(-100, 100))
 def test_a_shift_of_the_clock_moves_no_moment_to_another_step(lengths, shift):
     end = np.cumsum(lengths)

@@ -25,6 +25,7 @@ from synctax.trace.model import (
     TraceMeta,
 )
 from synctax.trace.store import StoreError
+from tests.laws import examples
 
 DTYPES = {"kind": np.int8, "comms_id": np.uint64}
 CODES = {"name", "lane", "device", "stream", "geometry"} | {
@@ -93,7 +94,7 @@ def assert_same(one, other):
             assert a == b
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     st.integers(0, 200),
     st.integers(0, 50),

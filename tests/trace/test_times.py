@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synctax.trace.times import TimeStatus, impossible, parse_us
+from tests.laws import examples
 
 HOUR_NS = 3_600_000_000_000
 
@@ -28,7 +29,7 @@ numbers = st.one_of(
 
 
 @given(st.lists(numbers, min_size=1, max_size=20))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_every_time_is_the_nearest_nanosecond_to_its_digits(texts):
     ns, status = parse_us([text.encode() for text in texts])
     assert status.tolist() == [TimeStatus.OK] * len(texts)
@@ -36,7 +37,7 @@ def test_every_time_is_the_nearest_nanosecond_to_its_digits(texts):
 
 
 @given(st.lists(numbers, min_size=1, max_size=10))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_a_quoted_time_is_the_same_time(texts):
     plain, _ = parse_us([text.encode() for text in texts])
     quoted, _ = parse_us([f'"{text}"'.encode() for text in texts])
