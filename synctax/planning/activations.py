@@ -14,6 +14,9 @@ REPLICATED: Final = 10.0
 """Bytes per token and width that ranks of TP hold alike without sequence parallelism:
 inputs of two norms, of attention and of the MLP (2 each), two dropout masks (1 each)."""
 
+DROPOUT_BYTES: Final = 2.0
+"""Of `REPLICATED`, the masks."""
+
 SHARDED: Final = 24.0
 """Bytes per token and width that TP shards: queries, keys, values and the input of the
 output projection (2 each), and of a MLP of width 4h its inner input and output (8 each).
@@ -60,8 +63,8 @@ def layer_bytes(model: Model, training: Training, layouts: Layouts) -> LayerByte
 
     Notes
     -----
-    In units of b·(s/c)·h bytes, with sequence parallelism; without it the parts of 10 (8
-    in the last row) are not divided by t. Without selective recomputation 5·a·s/(h·t) more.
+    In units of b·(s/c)·h bytes, with sequence parallelism; without it the part of 10 (8
+    in the last row) is not divided by t. Without selective recomputation 5·a·s/(h·t) more.
 
     ============ =================================================== ====================
     published    34/t                                                Korthikanti, table 2
@@ -70,16 +73,17 @@ def layer_bytes(model: Model, training: Training, layouts: Layouts) -> LayerByte
     ============ =================================================== ====================
 
     f is the width of the MLP, of experts the width that a token visits; q the width of all
-    query heads and kv that of keys and values together. The last count has no dropout, as
-    models with a gate have none, and adds what is particular to
+    query heads and kv that of keys and values together. The last count has no dropout where
+    there is a gate, as such models have none, and adds what is particular to
 
     - latent attention: keys and values expanded to all heads, and both latents before and
       after their norm;
     - experts: the k copies of a token that they read, which are whole on each rank of TP
       where TP shards experts.
 
-    Llama 3 405B: 34, 31 and 31.75. Of models with dense layers and layers with experts, the
-    second count is the average, the third that of the larger kind.
+    Of a MLP of width 4h without gate and as many heads of keys as of queries, all three are
+    34; Llama 3 405B: 34, 31 and 31.75. Where some layers are dense and some have experts,
+    the second count is the average, the third that of the larger kind.
     """
     t = layouts.tp
     whole = t if training.sequence_parallel else np.ones_like(t)
@@ -124,7 +128,7 @@ def _by_tensors(model: Model, training: Training, layouts: Layouts) -> F64:
         moe = copies + inner * visited / model.hidden / t
         mlps = [moe] if model.moe_layers == model.layers else [*mlps, moe]
     largest: F64 = np.stack(mlps).max(axis=0)
-    inputs: F64 = 4 * BF16_BYTES / whole
+    inputs: F64 = (4 * BF16_BYTES + (0.0 if model.gated else DROPOUT_BYTES)) / whole
     return inputs + attention / model.hidden / t + largest
 
 
