@@ -106,7 +106,9 @@ def test_context_parallelism_halves_activations_and_no_state(model, training, la
 
 
 @given(models, trainings, layouts_of)
-def test_the_first_stage_holds_as_much_as_all_layers_of_one_microbatch(model, training, layout):
+def test_the_first_stage_holds_as_much_as_all_layers_of_one_microbatch(
+    model, training, layout
+):
     """L/p layers of p microbatches, for any p (Korthikanti et al. 2022, equation 5)."""
     layout = replace(layout, virtual_stages=1)
     training = replace(training, batch=layout.dp * layout.pp * training.microbatch)
