@@ -1,0 +1,183 @@
+"""Lines of logs, whatever they are compressed with, and the messages of NCCL in them.
+
+NCCL begins each message with `host:pid:tid [GPU] NCCL INFO`. Launchers put prefixes before
+it, terminals colours; processes that write into one file interrupt each other's lines.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from synctax.errors import BadInputError
+from synctax.notes import Note
+from synctax.trace.source import Damage, open_file, plain_blocks
+
+LONGEST_LINE: Final = 2**16
+"""Bytes of a line; NCCL's have at most 1,024, and progress bars no end."""
+
+LARGEST_BYTES_WITHOUT: Final = 2**30
+"""So much is read without a message of NCCL before a file is given up."""
+
+_ESCAPE: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+
+_HEADER: Final = re.compile(
+    r"(?P<host>[^\s:\[\]<>(),/]{1,253}):(?P<pid>\d{1,9}):(?P<tid>\d{1,9}) "
+    r"\[(?P<gpu>-?\d{1,4})\](?: \S{1,200}){0,3}? NCCL (?P<level>INFO|WARN|TRACE|CALL)\b ?"
+)
+
+WHY: Final = {
+    "nccl_file_empty": "files of a log that are empty",
+    "nccl_lines_joined": "lines that hold messages of several processes",
+    "nccl_line_long": f"lines of more than {LONGEST_LINE:,} bytes, cut there",
+    "nccl_line_unreadable": "messages that are cut off, or of a form that is not known",
+    "nccl_link_unplaced": "lines whose communicator cannot be told",
+    "nccl_communicator_partial": "communicators some of whose ranks no log tells of",
+    "nccl_communicator_mixed": "communicators that cannot be told from others as large",
+    "nccl_rank_unfinished": "ranks that began a communicator and did not finish",
+    "nccl_ring_cut": "rings that the log tells a part of",
+    "nccl_warning": "warnings of NCCL",
+}
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was left out or repaired, and where first."""
+
+    count: Counter[str] = field(default_factory=Counter)
+    first: dict[str, str] = field(default_factory=dict)
+    detail: dict[str, str] = field(default_factory=dict)
+
+    def add(self, reason: str, where: str = "", detail: str = "") -> None:
+        """Count one more."""
+        self.count[reason] += 1
+        # the least of all places, so that the order of lines and files changes nothing
+        if where and (reason not in self.first or where < self.first[reason]):
+            self.first[reason] = where
+            self.detail[reason] = detail or WHY.get(reason, "")
+
+    def notes(self) -> tuple[Note, ...]:
+        """Write them, in order of their names."""
+        return tuple(
+            Note(reason, count, self.detail.get(reason, WHY.get(reason, "")), where)
+            for reason, count in sorted(self.count.items())
+            for where in (self.first.get(reason, ""),)
+        )
+
+
+class Message(NamedTuple):
+    """One message of NCCL.
+
+    Parameters
+    ----------
+    host : str
+    pid, tid : int
+    gpu : int
+        CUDA device of the thread.
+    level : str
+    text : str
+    where : str
+        File and line.
+    torn : bool
+        Whether it interrupted another's line, whose rest may stick to its host.
+    whole : bool
+        Whether its line goes to its end, and not to another message or to where the
+        file was cut.
+    """
+
+    host: str
+    pid: int
+    tid: int
+    gpu: int
+    level: str
+    text: str
+    where: str
+    torn: bool
+    whole: bool
+
+
+def messages(path: str, tally: Tally) -> Iterator[Message | str]:
+    """Yield the messages of a log, and as text lines that may tell the version.
+
+    Parameters
+    ----------
+    path : str
+    tally : Tally
+        Told what was cut, joined or damaged.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be read or has no message of NCCL.
+    """
+    found = number = 0
+    for number, line, ended in _lines(path, tally):
+        if "NCCL" not in line:
+            continue
+        for message in _of(line, f"{path}, line {number}", tally, ended=ended):
+            found += isinstance(message, Message)
+            yield message
+    if number and not found:
+        raise BadInputError(
+            f"{path}: no line of NCCL in {number:,} lines; expected lines such as "
+            "`host:1234:5678 [0] NCCL INFO ...`, as a job prints with NCCL_DEBUG=INFO"
+        )
+
+
+def _of(line: str, where: str, tally: Tally, *, ended: bool) -> Iterator[Message | str]:
+    """Take a line apart into the messages that it holds."""
+    line = _ESCAPE.sub("", line)
+    heads = list(_HEADER.finditer(line))
+    if not heads:
+        yield line
+    if len(heads) > 1:
+        tally.add("nccl_lines_joined", where)
+    for head, after in zip(heads, [*heads[1:], None], strict=True):
+        yield Message(
+            head["host"],
+            int(head["pid"]),
+            int(head["tid"]),
+            int(head["gpu"]),
+            head["level"],
+            line[head.end() : after.start() if after else None].strip(),
+            where,
+            head is not heads[0],
+            after is None and ended,
+        )
+
+
+def _lines(path: str, tally: Tally) -> Iterator[tuple[int, str, bool]]:
+    """Yield the number of each line, the line, and whether it goes to its end."""
+    damage, held, number, size = Damage(), b"", 0, 0
+    seen = False
+    with open_file(path) as file:
+        for block in plain_blocks(file, damage):
+            seen = seen or b"NCCL" in block
+            size += len(block)
+            if size > LARGEST_BYTES_WITHOUT and not seen:
+                raise BadInputError(
+                    f"{path}: no line of NCCL in the first GiB; expected the log of a job "
+                    "that ran with NCCL_DEBUG=INFO"
+                )
+            whole = (held + block).splitlines(keepends=True)
+            held = whole.pop() if not whole[-1].endswith(b"\n") else b""
+            for raw in whole:
+                number += 1
+                yield number, *_decoded(raw, f"{path}, line {number}", tally)
+            # what a line holds beyond is dropped, so that its rest cannot fill memory
+            held = held[: LONGEST_LINE + 1]
+    if held:
+        number += 1
+        yield number, _decoded(held, f"{path}, line {number}", tally)[0], False
+    if damage.reason:
+        tally.add(damage.reason, path, damage.detail)
+    elif not number:
+        tally.add("nccl_file_empty", path)
+
+
+def _decoded(raw: bytes, where: str, tally: Tally) -> tuple[str, bool]:
+    if len(raw) > LONGEST_LINE:
+        tally.add("nccl_line_long", where)
+    text = raw[:LONGEST_LINE].decode("utf-8", "replace").rstrip("\r\n")
+    return text, len(raw) <= LONGEST_LINE
