@@ -1,4 +1,8 @@
-"""How often a costly law is tried."""
+"""How often a costly law is tried, and on how many of many cases alike."""
+
+import random
+from collections.abc import Sequence
+from typing import TypeVar
 
 from hypothesis import settings
 
@@ -8,7 +12,19 @@ OF = 100
 FEWEST = 3
 """No law is tried less often."""
 
+T = TypeVar("T")
+
 
 def examples(count: int) -> int:
     """How many of `count` examples the profile in use tries: all of them with `ci`."""
     return min(count, max(FEWEST, count * settings.default.max_examples // OF))
+
+
+def some(cases: Sequence[T]) -> list[T]:
+    """Those of many cases alike that the profile in use tries: all of them with `ci`.
+
+    Else as many in a hundred as a law has examples, in order, other ones each time; at
+    least one.
+    """
+    tried = min(len(cases), -(-len(cases) * settings.default.max_examples // OF))
+    return [cases[i] for i in sorted(random.sample(range(len(cases)), tried))]

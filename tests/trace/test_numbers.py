@@ -17,6 +17,7 @@ from synctax.trace.model import TraceMeta
 from synctax.trace.names import kernel as kernel_named
 from synctax.trace.numbers import MAX_COUNT, MAX_RANK, bounded
 from synctax.trace.steps import cpu_steps
+from tests.laws import some
 from tests.trace.builders import (
     annotation,
     collective,
@@ -205,7 +206,7 @@ def test_no_number_anywhere_is_more_than_bad_input(tmp_path, path):
         node = node[key]
     node[path[-1]] = "HERE"
     text = json.dumps(document)
-    for number in NUMBERS:
+    for number in some(NUMBERS):
         (tmp_path / "rank0.json").write_text(text.replace('"HERE"', number))
         with suppress(SynctaxError):
             overview(survey(discover(tmp_path), workers=1))
