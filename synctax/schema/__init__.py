@@ -33,6 +33,7 @@ from synctax.schema.inspect import INSPECT_FILES, INSPECT_GROUPS
 from synctax.schema.measure import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 from synctax.schema.record import RECORD
 from synctax.schema.table import Column, DType, Table
+from synctax.schema.verify import VERIFY, VERIFY_GROUPS
 from synctax.schema.whatif import WHATIF, WHATIF_OPS, WHATIF_STEPS
 
 __all__ = [
@@ -62,6 +63,8 @@ __all__ = [
     "MEASURE_COLLECTIVES",
     "MEASURE_RANKS",
     "RECORD",
+    "VERIFY",
+    "VERIFY_GROUPS",
     "WHATIF",
     "WHATIF_OPS",
     "WHATIF_STEPS",
