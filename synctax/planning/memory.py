@@ -131,15 +131,21 @@ def full_recompute_to_fit(
     """
     layers = average_layers(model, layouts)
     one = layer_bytes(model, training, layouts)
-    kept, again, held = one.published, one.recomputed, in_flight(training, layouts)
-    free = budget_bytes - state_bytes(model, training, layouts)
+    kept, kept_again, held = one.published, one.recomputed, in_flight(training, layouts)
+    state = state_bytes(model, training, layouts)
+
+    def needs(again: F64) -> F64:
+        return state + _stage(layers, again, kept, kept_again, held)
+
+    none = np.zeros(len(layouts))
     # the layer at work is there in full, too
-    over = layers * kept * held + kept - free
-    needed = np.ceil(over / ((kept - again) * held))
-    needed = np.minimum(np.maximum(needed, 1.0), layers)
-    fits = _stage(layers, needed, kept, again, held) <= free
-    needed = np.where(fits, needed, np.nan)
-    return np.where(layers * kept * held <= free, 0.0, needed)
+    over = needs(none) + kept - budget_bytes
+    needed = np.minimum(np.ceil(over / ((kept - kept_again) * held)), layers)
+    # a quotient rounded down to a whole number is one layer short
+    one_more = np.minimum(needed + 1, layers)
+    needed = np.where(needs(needed) <= budget_bytes, needed, one_more)
+    needed = np.where(needs(needed) <= budget_bytes, needed, np.nan)
+    return np.where(needs(none) <= budget_bytes, 0.0, needed)
 
 
 def _recomputed(

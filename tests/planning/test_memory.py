@@ -130,6 +130,10 @@ def test_recomputation_to_fit_is_as_little_as_fits(model, training, layout, budg
         return
     assert fitted.memory_bytes <= budget
     assert fitted.recomputed_layers == needed <= every
+    exactly = float(fitted.memory_bytes[0])
+    assert full_recompute_to_fit(model, training, layouts, exactly) in (needed, needed + 1)
+    less = full_recompute_to_fit(model, training, layouts, float(np.nextafter(exactly, 0)))
+    assert np.isnan(less) == (full.memory_bytes[0] >= exactly)
     if needed > 0:
         fewer = np.ceil(needed) - 1
         per_layer = layer_bytes(model, training, layouts)
@@ -146,6 +150,28 @@ def test_recomputation_of_all_layers_keeps_their_inputs_and_the_layer_at_work():
     assert of["activation_bytes"] == pytest.approx(expected / 1e9)
     assert of["recomputed_layers"] * 1e9 == pytest.approx(layers)
     assert of["recompute_flop_share"] * 1e9 == pytest.approx(1 / 3)
+
+
+def test_the_upper_end_recomputes_all_layers_of_the_fullest_stage():
+    text = "tp8,pp16,dp8"
+    of = one(LLAMA_405B, replace(LLAMA_3, recompute="full"), text)
+    state = float(fullest_state_bytes(LLAMA_405B, LLAMA_3, table(text))[0])
+    expected = state + 16 * (8 * 2 * UNIT / 8 + UNIT / 8) + 34 * UNIT / 8
+    assert of["memory_hi_bytes"] == pytest.approx(expected / 1e9)
+
+
+@pytest.mark.parametrize("kept", ["selective", "full"])
+def test_what_is_needed_exactly_fits(kept):
+    layouts = table("tp8,pp16,dp8", "tp8,pp8,dp8,cp2", "tp4,pp16,dp16")
+    how = replace(LLAMA_3, recompute=kept)
+    exactly = memory(LLAMA_405B, how, layouts, H100_BYTES)
+    for row, budget in enumerate(exactly.memory_bytes):
+        layout = Layouts.of([layouts[row]])
+        needed = full_recompute_to_fit(LLAMA_405B, LLAMA_3, layout, float(budget))
+        assert needed == exactly.recomputed_layers[row]
+        less = float(np.nextafter(budget, 0))
+        needed = full_recompute_to_fit(LLAMA_405B, LLAMA_3, layout, less)
+        assert not needed <= exactly.recomputed_layers[row]
 
 
 def test_recomputation_of_two_layers_makes_the_published_layout_fit():

@@ -207,6 +207,7 @@ def test_two_stages_are_both_at_an_end():
         ("gradients", "tp8,pp16,dp8", 4 * 256 + 2),
         ("gradients", "tp8,pp16,dp8,v2", 4 * 16 + 2),
         ("gradients", "tp8,pp16,dp128,v2", 4 + 2),
+        ("gradients", "tp8,pp16,dp256,v2", 4 + 2),
         ("gradients", "dp2048", 4 + 2),
         ("parameters", "tp8,pp16,dp8", 256 * 8),
         ("parameters", "dp2048", 8),
