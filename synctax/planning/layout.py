@@ -89,8 +89,16 @@ def parse_layout(text: str, gpus: int | None = None, virtual_stages: int = 1) ->
     return layout
 
 
-def parse_layouts(text: str, gpus: int | None = None) -> tuple[Layout, ...]:
+def parse_layouts(
+    text: str, gpus: int | None = None, virtual_stages: int = 1
+) -> tuple[Layout, ...]:
     """Read several layouts in one text: apart by `;` or `/`, or each beginning anew.
+
+    Parameters
+    ----------
+    text : str
+    gpus, virtual_stages : int
+        As for `parse_layout`.
 
     Raises
     ------
@@ -114,7 +122,7 @@ def parse_layouts(text: str, gpus: int | None = None) -> tuple[Layout, ...]:
             seen.add(name)
             tokens.append(token)
         parts.append(",".join(tokens))
-    return tuple(parse_layout(part, gpus) for part in parts)
+    return tuple(parse_layout(part, gpus, virtual_stages) for part in parts)
 
 
 def _degrees(text: str) -> dict[str, int]:
@@ -175,3 +183,26 @@ class Layouts:
             (one.tp, one.pp, one.dp, one.cp, one.ep, one.virtual_stages) for one in layouts
         ]
         return cls(*np.array(rows, np.int64).reshape(len(rows), 6).T.copy())
+
+
+def take(layouts: Layouts, rows: I64) -> Layouts:
+    """Take some layouts of a table.
+
+    Parameters
+    ----------
+    layouts : Layouts
+    rows : (j,) int64
+
+    Returns
+    -------
+    Layouts
+        j of them.
+    """
+    return Layouts(
+        layouts.tp[rows],
+        layouts.pp[rows],
+        layouts.dp[rows],
+        layouts.cp[rows],
+        layouts.ep[rows],
+        layouts.virtual_stages[rows],
+    )

@@ -1,0 +1,127 @@
+"""A plan as columns of `synctax.plan/1`; words are made only for the rows asked for."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from synctax.arrays import I64
+from synctax.planning.barriers import BARRIER_GROUPS
+from synctax.planning.domains import sizes
+from synctax.planning.pipeline import stage_layers
+from synctax.planning.training import DIMENSIONS, ORDERS
+
+if TYPE_CHECKING:
+    from synctax.planning.search import Plan
+
+Columns = dict[str, "npt.NDArray[Any] | list[Any]"]
+
+
+def plan_columns(plan: "Plan", rows: I64 | None = None) -> Columns:
+    """Build the columns of some rows.
+
+    Parameters
+    ----------
+    plan : Plan
+    rows : (j,) int64, optional
+        Which, and in what order; all, in the order of the plan, if not given.
+
+    Returns
+    -------
+    dict of str to (j,) values
+        In the order of the table; None and NaN stand for absent.
+    """
+    at = np.arange(len(plan)) if rows is None else np.asarray(rows, np.int64)
+    numbers = _numbers(plan, at) | _judged(plan, at) | _words(plan, at)
+    from synctax.schema.plan import PLAN
+
+    return {name: numbers[name] for name in PLAN.names}
+
+
+def split_text(layers: int, chunks: int) -> str:
+    """Write how layers split, runs of equal ones together.
+
+    Examples
+    --------
+    >>> split_text(126, 16), split_text(126, 9)
+    ('7, 14×8, 7', '9×14')
+    """
+    split = stage_layers(layers, chunks)
+    said: list[str] = []
+    first = 0
+    for at in range(1, chunks + 1):
+        if at == chunks or split[at] != split[first]:
+            many = at - first
+            said.append(f"{many}×{split[first]}" if many > 1 else f"{split[first]}")
+            first = at
+    return ", ".join(said)
+
+
+def _numbers(plan: "Plan", at: I64) -> Columns:
+    cost = plan.costs
+    told: Columns = {
+        name: getattr(plan.layouts, name)[at] for name in (*DIMENSIONS, "virtual_stages")
+    }
+    told |= {
+        f"{name}_bytes": getattr(cost.volumes, f"{name}_bytes")[at] for name in DIMENSIONS
+    }
+    held = ("state", "activation", "memory", "memory_lo", "memory_hi")
+    told |= {f"{name}_bytes": getattr(cost.memory, f"{name}_bytes")[at] for name in held}
+    told |= {
+        "microbatches": cost.microbatches[at],
+        "barriers": cost.barriers.count[at],
+        "bubble": cost.bubble[at],
+        "nvlink_s": cost.times.nvlink_s[at],
+        "nic_s": cost.times.nic_s[at],
+        "compute_s": cost.compute_s[at],
+        "tax_s": cost.taxed.tax_s[at],
+        "step_s": cost.step_s[at],
+        "imbalance": cost.imbalance[at],
+        "recomputed_layers": cost.memory.recomputed_layers[at],
+        "exposed_s": cost.exposed_s[at],
+        "nic_share": cost.nic_share[at],
+        "barrier_n": cost.barriers.n[at],
+        "tax_lo_s": cost.taxed.tax_lo_s[at],
+        "tax_hi_s": cost.taxed.tax_hi_s[at],
+        "tax_reach": cost.taxed.reach[at],
+        "step_mfu": cost.step_mfu(plan.setting)[at],
+    }
+    return told
+
+
+def _judged(plan: "Plan", at: I64) -> Columns:
+    places = plan.feasible_rank[at]
+    groups = np.array(BARRIER_GROUPS, object)
+    told: Columns = {
+        "fits": plan.costs.memory.memory_bytes[at] <= plan.setting.budget_bytes,
+        "feasible_rank": [place or None for place in places.tolist()],
+        "pareto": plan.pareto[at],
+        "order": np.array(ORDERS, object)[plan.costs.placement.order[at]],
+        "barrier_group": groups[plan.costs.barriers.group[at]],
+    }
+    degrees = sizes(plan.layouts)
+    links = np.array([None, "nvlink", "nic"], object)
+    for row, name in enumerate(DIMENSIONS):
+        link = np.where(plan.costs.placement.inside[row, at], 1, 2)
+        told[f"{name}_link"] = links[np.where(degrees[row, at] > 1, link, 0)]
+    return told
+
+
+def _words(plan: "Plan", at: I64) -> Columns:
+    layers = plan.setting.model.layers
+    chunks = (plan.layouts.pp * plan.layouts.virtual_stages)[at]
+    splits = {
+        one: split_text(layers, one) if one <= layers else None
+        for one in np.unique(chunks).tolist()
+    }
+    return {
+        "layout": [str(plan.layouts[one]) for one in at.tolist()],
+        "eliminated_because": _joined(plan.reasons(at)),
+        "would_fit": _joined(plan.remedies(at)),
+        "warnings": _joined(plan.warnings(at)),
+        "stage_layers": [splits[one] for one in chunks.tolist()],
+    }
+
+
+def _joined(said: list[list[str]]) -> list[str | None]:
+    return ["; ".join(texts) if texts else None for texts in said]

@@ -1,0 +1,327 @@
+"""Rules of whole numbers: what has to divide what, for a layout to run at all."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from synctax.arrays import I64, Bool
+from synctax.planning.domains import expert_tp
+from synctax.planning.layout import Layouts
+from synctax.planning.rule import Rule, Words, always, divisors, keyed, nearest
+from synctax.planning.setting import Setting
+from synctax.planning.shape import Model
+from synctax.planning.training import Training
+
+WIDEST_TP: Final = 4096
+"""Up to which tp a remedy is looked for."""
+
+
+def divisibility(setting: Setting, layouts: Layouts) -> Iterator[Rule]:
+    """Check layouts against the shape of a model, its batch and its sequence.
+
+    Parameters
+    ----------
+    setting : Setting
+    layouts : Layouts
+        k of them.
+
+    Yields
+    ------
+    Rule
+
+    References
+    ----------
+    Megatron-Core: attention.py and moe (exact `divide`), arguments.py, parallel_state.py,
+    schedules.py (interleaving).
+    """
+    model, training = setting.model, setting.training
+    yield _gpus(setting, layouts)
+    yield _heads(model, training, layouts)
+    yield _kv_heads(model, training, layouts)
+    yield from _widths(model, training, layouts)
+    yield _layers(model, layouts)
+    yield _batch(training, layouts)
+    yield _interleaving(training, layouts)
+    yield _context(training, layouts)
+    yield _sequence(training, layouts)
+    yield from _experts(model, training, layouts)
+
+
+def fitting_tp(model: Model, training: Training, tp: I64) -> Bool:
+    """Tell which degrees of tensor parallelism split a model evenly.
+
+    Parameters
+    ----------
+    model : Model
+    training : Training
+    tp : (n,) int64
+
+    Returns
+    -------
+    (n,) bool
+        Copies of KV heads count as even.
+    """
+    even = model.heads % tp == 0
+    if model.latent is None:
+        even &= (model.kv_heads % tp == 0) | (tp % model.kv_heads == 0)
+    for _, width, split in split_widths(model, training):
+        if split:
+            even &= width % tp == 0
+    return np.asarray(even)
+
+
+def split_widths(model: Model, training: Training) -> list[tuple[str, int, bool]]:
+    """List the widths of MLPs, and whether TP splits them.
+
+    Parameters
+    ----------
+    model : Model
+    training : Training
+
+    Returns
+    -------
+    list of (str, int, bool)
+        What it is called, how wide it is, and whether TP splits it.
+    """
+    experts = model.experts
+    found = []
+    if experts is None or experts.dense_layers:
+        found.append(("MLP", model.ffn, True))
+    if experts is not None:
+        found.append(("expert", experts.ffn, training.expert_tp))
+        if experts.shared:
+            found.append(("shared experts", experts.shared * experts.ffn, True))
+    return found
+
+
+def _tp_remedy(model: Model, training: Training, layouts: Layouts) -> Words:
+    def remedy(t: int) -> str:
+        degrees = np.arange(1, WIDEST_TP + 1)
+        return f"tp {nearest(degrees[fitting_tp(model, training, degrees)], t)}"
+
+    return keyed(remedy, layouts.tp)
+
+
+def _gpus(setting: Setting, layouts: Layouts) -> Rule:
+    near = layouts.tp * layouts.pp * layouts.cp
+    ranks = near * layouts.dp
+
+    def remedy(near: int, ranks: int) -> str:
+        if setting.gpus % near == 0:
+            return f"dp {setting.gpus // near:,}"
+        return f"{ranks:,} GPUs"
+
+    return Rule(
+        "gpus",
+        ranks != setting.gpus,
+        keyed(lambda n: f"tp·pp·dp·cp = {n:,}, not {setting.gpus:,} GPUs", ranks),
+        keyed(remedy, near, ranks),
+        f"tp·pp·dp·cp = {setting.gpus:,} GPUs",
+    )
+
+
+def _heads(model: Model, training: Training, layouts: Layouts) -> Rule:
+    heads = model.heads
+    return Rule(
+        "heads",
+        heads % layouts.tp != 0,
+        keyed(lambda t: f"{heads} heads mod tp {t} = {heads % t}", layouts.tp),
+        _tp_remedy(model, training, layouts),
+        f"tp divides {heads} heads",
+    )
+
+
+def _kv_heads(model: Model, training: Training, layouts: Layouts) -> Rule:
+    kv = model.kv_heads
+
+    def reason(t: int) -> str:
+        return (
+            f"{kv} KV heads mod tp {t} = {kv % t}, and tp mod {kv} = {t % kv}: neither "
+            "split nor copied evenly"
+        )
+
+    even = (kv % layouts.tp == 0) | (layouts.tp % kv == 0) | (model.latent is not None)
+    return Rule(
+        "kv_heads",
+        ~even,
+        keyed(reason, layouts.tp),
+        _tp_remedy(model, training, layouts),
+        f"tp divides {kv} KV heads, or is a multiple of them",
+    )
+
+
+def _widths(model: Model, training: Training, layouts: Layouts) -> Iterator[Rule]:
+    for name, width, split in split_widths(model, training):
+        if split:
+            yield _width(model, training, layouts, (name, width))
+
+
+def _width(
+    model: Model, training: Training, layouts: Layouts, what: tuple[str, int]
+) -> Rule:
+    name, width = what
+    return Rule(
+        f"{name.replace(' ', '_').lower()}_width",
+        width % layouts.tp != 0,
+        keyed(lambda t: f"{name} width {width:,} mod tp {t} = {width % t}", layouts.tp),
+        _tp_remedy(model, training, layouts),
+        f"tp divides the {name} width {width:,}",
+    )
+
+
+def _layers(model: Model, layouts: Layouts) -> Rule:
+    def reason(p: int, v: int) -> str:
+        return f"{model.layers} layers for pp·v = {p * v:,} chunks: less than one each"
+
+    def remedy(v: int) -> str:
+        return f"pp up to {model.layers // v}" + (f" with v {v}" if v > 1 else "")
+
+    return Rule(
+        "layers",
+        layouts.pp * layouts.virtual_stages > model.layers,
+        keyed(reason, layouts.pp, layouts.virtual_stages),
+        keyed(remedy, layouts.virtual_stages),
+        f"pp·v ≤ {model.layers} layers",
+    )
+
+
+def _batch(training: Training, layouts: Layouts) -> Rule:
+    batch, b = training.batch, training.microbatch
+
+    def reason(d: int) -> str:
+        return f"batch {batch:,} mod b·d = {b}·{d:,} is {batch % (b * d):,}"
+
+    def remedy(d: int) -> str:
+        below = batch // (b * d) * b * d
+        above = below + b * d
+        return f"batch {below:,} or {above:,}" if below else f"batch {above:,}"
+
+    return Rule(
+        "batch",
+        batch % (b * layouts.dp) != 0,
+        keyed(reason, layouts.dp),
+        keyed(remedy, layouts.dp),
+        f"b·d divides a batch of {batch:,}",
+    )
+
+
+def _interleaving(training: Training, layouts: Layouts) -> Rule:
+    p, v = layouts.pp, layouts.virtual_stages
+    together = training.microbatch * layouts.dp
+    m = training.batch // together
+    whole = training.batch % together == 0
+
+    def reason(p: int, v: int, m: int) -> str:
+        if p == 1:
+            return f"v {v} with pp 1: there are no stages to interleave"
+        return f"{m:,} microbatches mod pp {p} = {m % p}, and v is {v}"
+
+    def remedy(p: int, together: int) -> str:
+        if p == 1:
+            return "v 1"
+        below = training.batch // (together * p) * together * p
+        return f"v 1, or batch {below or together * p:,}"
+
+    return Rule(
+        "interleaving",
+        (v > 1) & ((p == 1) | (whole & (m % p != 0))),
+        keyed(reason, p, v, m),
+        keyed(remedy, p, together),
+        "pp divides the microbatches where v > 1",
+    )
+
+
+def _context(training: Training, layouts: Layouts) -> Rule:
+    tokens = training.sequence
+
+    def reason(c: int) -> str:
+        return f"sequence {tokens:,} mod 2·cp = 2·{c} is {tokens % (2 * c)}"
+
+    def remedy(c: int) -> str:
+        below = tokens // (2 * c) * 2 * c
+        near = nearest(divisors(max(tokens // 2, 1)), c)
+        return f"cp {near}, or a sequence of {below or 2 * c:,}"
+
+    return Rule(
+        "context",
+        (layouts.cp > 1) & (tokens % (2 * layouts.cp) != 0),
+        keyed(reason, layouts.cp),
+        keyed(remedy, layouts.cp),
+        f"2·cp divides a sequence of {tokens:,}",
+    )
+
+
+def _sequence(training: Training, layouts: Layouts) -> Rule:
+    t, c = layouts.tp, layouts.cp
+    tokens = training.sequence // c
+    split = training.sequence_parallel & (t > 1) & (training.sequence % c == 0)
+
+    def reason(t: int, tokens: int) -> str:
+        return (
+            f"{tokens:,} tokens of a rank mod tp {t} = {tokens % t} (sequence parallelism)"
+        )
+
+    def remedy(t: int, tokens: int) -> str:
+        return f"tp {nearest(divisors(tokens), t)}, or no sequence parallelism"
+
+    return Rule(
+        "sequence_parallel",
+        split & (tokens % t != 0),
+        keyed(reason, t, tokens),
+        keyed(remedy, t, tokens),
+        "tp divides the tokens of a rank of CP, with sequence parallelism",
+    )
+
+
+def _experts(model: Model, training: Training, layouts: Layouts) -> Iterator[Rule]:
+    e, t = layouts.ep, layouts.tp
+    if model.experts is None:
+        yield Rule(
+            "experts",
+            e > 1,
+            keyed(lambda e: f"ep {e}, and {model.name} has no experts", e),
+            always("ep 1"),
+            "ep 1 without experts",
+        )
+        return
+    count = model.experts.count
+    yield Rule(
+        "experts",
+        count % e != 0,
+        keyed(lambda e: f"{count} experts mod ep {e} = {count % e}", e),
+        keyed(lambda e: f"ep {nearest(divisors(count), e)}", e),
+        f"ep divides {count} experts",
+    )
+    yield _expert_ranks(training, layouts, count)
+    yield Rule(
+        "experts_sequence",
+        (e > 1) & (t > 1) & (not training.sequence_parallel),
+        keyed(
+            lambda e, t: (
+                f"ep {e} with tp {t} without sequence parallelism: each rank of TP "
+                "would send the same tokens"
+            ),
+            e,
+            t,
+        ),
+        always("sequence parallelism"),
+        "experts with TP need sequence parallelism",
+    )
+
+
+def _expert_ranks(training: Training, layouts: Layouts, count: int) -> Rule:
+    e = layouts.ep
+    there = layouts.tp * layouts.cp * layouts.dp // expert_tp(training, layouts)
+    called = "dp·cp" if training.expert_tp else "tp·dp·cp"
+
+    def remedy(e: int, there: int) -> str:
+        return f"ep {nearest(np.intersect1d(divisors(count), divisors(there)), e)}"
+
+    return Rule(
+        "expert_ranks",
+        there % e != 0,
+        keyed(lambda e, n: f"{called} = {n:,} mod ep {e} = {n % e:,}", e, there),
+        keyed(remedy, e, there),
+        f"ep divides {called}",
+    )

@@ -1,0 +1,157 @@
+"""Rules of the machine: the domain that TP must not leave, memory, order, the tax."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from synctax.arrays import I64
+from synctax.planning.costs import Costs
+from synctax.planning.divisibility import divisibility, fitting_tp
+from synctax.planning.domains import (
+    DP_LAST,
+    PP_LAST,
+    TP,
+    dp_may_be_last,
+    expert_tp,
+    straddles,
+)
+from synctax.planning.layout import Layouts
+from synctax.planning.remedies import in_words
+from synctax.planning.rule import Rule, always, divisors, each, keyed, seconds
+from synctax.planning.setting import Setting
+from synctax.planning.tax import most_ranks
+from synctax.planning.training import ORDERS
+from synctax.texts import number, percent, size_bytes
+
+
+def eliminations(setting: Setting, layouts: Layouts, cost: Costs) -> tuple[Rule, ...]:
+    """Apply every rule that eliminates; a layout that breaks none is feasible.
+
+    Parameters
+    ----------
+    setting : Setting
+    layouts : Layouts
+        k of them.
+    cost : Costs
+
+    Returns
+    -------
+    tuple of Rule
+        Each over all layouts, none stops at another's verdict.
+    """
+    return (
+        *divisibility(setting, layouts),
+        *_order(setting, layouts),
+        *_tp_domain(setting, layouts, cost),
+        _memory(setting, layouts, cost),
+        *_tax(setting, cost),
+    )
+
+
+def _tp_domain(setting: Setting, layouts: Layouts, cost: Costs) -> Iterator[Rule]:
+    if setting.assumptions.tp_across_domains:
+        return
+    domain = setting.platform.domain
+    leaves: dict[int, str] = {}
+
+    def reason(at: int) -> str:
+        t, sent = int(layouts.tp[at]), float(cost.volumes.tp_bytes[at])
+        over_nic = seconds(cost.times.sending_s[TP, at])
+        inside = seconds(sent / setting.nvlink_bytes_per_s)
+        if t not in leaves:
+            leaves[t] = _leaves(domain, t, setting.gpus)
+        return (
+            f"tp {t} {leaves[t]}: its {size_bytes(sent)} a step "
+            f"take {over_nic} over NICs ({inside} over NVLink), "
+            f"{percent(cost.times.sending_s[TP, at] / cost.compute_s[at])} of the "
+            f"{seconds(cost.compute_s[at])} of computation"
+        )
+
+    def remedy(t: int) -> str:
+        even = divisors(domain)
+        even = even[fitting_tp(setting.model, setting.training, even) & (even < t)]
+        said = [f"tp {even[-1]}"] if even.size else []
+        if t < domain:
+            said.append(f"{domain // t * t} of the {domain} GPUs of a domain")
+        return ", or ".join(said)
+
+    yield Rule(
+        "tp_domain",
+        ~cost.placement.inside[TP],
+        each(reason),
+        keyed(remedy, layouts.tp),
+        f"tp divides the NVLink domain of {domain}",
+    )
+
+
+def _leaves(domain: int, t: int, gpus: int) -> str:
+    if t > domain:
+        return f"is larger than the NVLink domain of {domain}"
+    first = straddles(domain, t, gpus)
+    where = "" if first is None else f": GPUs {first}–{first + t - 1} straddle its end"
+    return f"does not tile the NVLink domain ({domain} mod {t} = {domain % t}{where})"
+
+
+def _memory(setting: Setting, layouts: Layouts, cost: Costs) -> Rule:
+    budget, held = setting.budget_bytes, cost.memory
+    reserve = setting.assumptions.reserve_bytes
+    called = f"{size_bytes(budget)}" + (
+        f" ({size_bytes(reserve)} in reserve)" if reserve else ""
+    )
+
+    def reason(at: int) -> str:
+        return (
+            f"needs {size_bytes(held.memory_bytes[at])} of {called}: "
+            f"{size_bytes(held.state_bytes[at])} of state and "
+            f"{size_bytes(held.activation_bytes[at])} of activations"
+        )
+
+    def remedy(rows: I64) -> list[str]:
+        return in_words(setting, layouts, rows)
+
+    return Rule(
+        "memory",
+        held.memory_bytes > budget,
+        each(reason),
+        remedy,
+        f"memory of a GPU ≤ {called}",
+    )
+
+
+def _order(setting: Setting, layouts: Layouts) -> Iterator[Rule]:
+    if setting.training.order != ORDERS[DP_LAST] or setting.model.experts is None:
+        return
+    there = layouts.tp * layouts.cp * layouts.dp // expert_tp(setting.training, layouts)
+
+    def reason(e: int, there: int, d: int) -> str:
+        return (
+            f"order {ORDERS[DP_LAST]} with stages needs as many replicas of experts as of "
+            f"all else, and ep {e} leaves {number(there / e)} beside {d:,}"
+        )
+
+    yield Rule(
+        "order",
+        ~dp_may_be_last(setting.training, layouts),
+        keyed(reason, layouts.ep, there, layouts.dp),
+        always(f"order {ORDERS[PP_LAST]}"),
+        f"order {ORDERS[DP_LAST]} only with as many replicas of experts as of all else",
+    )
+
+
+def _tax(setting: Setting, cost: Costs) -> Iterator[Rule]:
+    if setting.tax is None:
+        return
+    method, most = setting.tax.method, most_ranks(setting.tax)
+    yield Rule(
+        "tax_known",
+        np.isnan(cost.taxed.tax_s),
+        keyed(
+            lambda n: (
+                f"{n:,} ranks meet at a barrier, and {method} predicts a tax for up "
+                f"to {most:,.0f}"
+            ),
+            cost.barriers.n,
+        ),
+        always("another method of the tax model"),
+        "the tax model says something of as many ranks as meet",
+    )

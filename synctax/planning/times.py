@@ -1,0 +1,109 @@
+"""How long a step takes: computation, and what each dimension sends over its links."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from synctax.arrays import F64
+from synctax.planning.domains import DP, Placement
+from synctax.planning.flop import step_flop
+from synctax.planning.layout import Layouts
+from synctax.planning.pipeline import microbatches
+from synctax.planning.setting import Setting
+from synctax.planning.training import DIMENSIONS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Times:
+    """Communication of k layouts, of a GPU and step; rows of tables as in DIMENSIONS.
+
+    Parameters
+    ----------
+    sending_s : (5, k) float64
+        Of each dimension, on the link that it uses, as if alone there.
+    nvlink_s, nic_s : (k,) float64
+        Of all dimensions on each of the links.
+    exposed_s : (5, k) float64
+        What of it no computation hides.
+    """
+
+    sending_s: F64
+    nvlink_s: F64
+    nic_s: F64
+    exposed_s: F64
+
+
+def compute_s(setting: Setting, recompute_flop_share: F64) -> F64:
+    """Time the computation of a step, alike on all GPUs.
+
+    Parameters
+    ----------
+    setting : Setting
+    recompute_flop_share : (k,) float64
+        What is computed again, over what is computed without.
+
+    Returns
+    -------
+    (k,) float64
+        FLOP / (GPUs · peak · MFU), in s.
+    """
+    rate = setting.gpus * setting.peak_flop_per_s * setting.assumptions.mfu
+    once = step_flop(setting.model, setting.training) / rate
+    return once * (1 + recompute_flop_share)
+
+
+def times(
+    setting: Setting, layouts: Layouts, placement: Placement, sent_bytes: F64, busy_s: F64
+) -> Times:
+    """Time what layouts send, and tell what of it is exposed.
+
+    Parameters
+    ----------
+    setting : Setting
+    layouts : Layouts
+        k of them.
+    placement : Placement
+    sent_bytes : (5, k) float64
+        By a GPU in a step, by dimension.
+    busy_s : (k,) float64
+        Computation of a GPU in a step.
+
+    Returns
+    -------
+    Times
+    """
+    rate = np.where(
+        placement.inside,
+        setting.nvlink_bytes_per_s,
+        setting.nic_bytes_per_s / placement.oversubscription,
+    )
+    sending_s = sent_bytes / rate
+    nvlink_s = np.where(placement.inside, sending_s, 0.0).sum(axis=0)
+    nic_s = np.where(placement.inside, 0.0, sending_s).sum(axis=0)
+    shares = [getattr(setting.assumptions.exposed, name) for name in DIMENSIONS]
+    exposed_s = sending_s * np.array([[share or 0.0] for share in shares])
+    if shares[DP] is None:
+        exposed_s[DP] = np.maximum(sending_s[DP] - beside_s(setting, layouts, busy_s), 0.0)
+    return Times(sending_s, nvlink_s, nic_s, exposed_s)
+
+
+def beside_s(setting: Setting, layouts: Layouts, busy_s: F64) -> F64:
+    """Tell what computation data parallelism can run beside.
+
+    Parameters
+    ----------
+    setting : Setting
+    layouts : Layouts
+        k of them.
+    busy_s : (k,) float64
+        Computation of a GPU in a step.
+
+    Returns
+    -------
+    (k,) float64
+        One microbatch, at whose end gradients are whole; the whole step where parameters
+        are gathered for every microbatch.
+    """
+    if setting.training.sharding == "parameters":
+        return busy_s
+    return busy_s / np.maximum(microbatches(setting.training, layouts), 1.0)
