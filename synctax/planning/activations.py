@@ -59,7 +59,28 @@ class LayerBytes:
 
 
 def layer_bytes(model: Model, training: Training, layouts: Layouts) -> LayerBytes:
-    """Compute what a layer keeps, from three counts of what its operations need.
+    """Compute what a layer keeps: by the published count, the least and the most of three.
+
+    See `layer_counts`.
+    """
+    whole = layouts.tp if training.sequence_parallel else np.ones_like(layouts.tp)
+    counts = layer_counts(model, training, layouts)
+    unit = training.microbatch * training.sequence / layouts.cp * model.hidden
+    return LayerBytes(
+        counts[0],
+        counts.min(axis=0),
+        counts.max(axis=0),
+        unit * KEPT_OF_A_RECOMPUTED_LAYER / whole,
+    )
+
+
+def layer_counts(model: Model, training: Training, layouts: Layouts) -> F64:
+    """Count what a layer keeps in three ways, from what its operations need.
+
+    Returns
+    -------
+    (3, k) float64
+        Bytes of one microbatch on one GPU: as published, by width, by tensors.
 
     Notes
     -----
@@ -99,12 +120,8 @@ def layer_bytes(model: Model, training: Training, layouts: Layouts) -> LayerByte
         ]
     )
     unit = training.microbatch * training.sequence / layouts.cp * model.hidden
-    return LayerBytes(
-        unit * (counts[0] + scores),
-        unit * (counts.min(axis=0) + scores),
-        unit * (counts.max(axis=0) + scores),
-        unit * KEPT_OF_A_RECOMPUTED_LAYER / whole,
-    )
+    counted: F64 = unit * (counts + scores)
+    return counted
 
 
 def _average_width(model: Model) -> float:

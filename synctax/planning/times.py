@@ -10,7 +10,8 @@ from synctax.planning.flop import step_flop
 from synctax.planning.layout import Layouts
 from synctax.planning.pipeline import microbatches
 from synctax.planning.setting import Setting
-from synctax.planning.training import DIMENSIONS
+from synctax.planning.training import DIMENSIONS, Training
+from synctax.planning.volumes import reductions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,27 +84,34 @@ def times(
     shares = [getattr(setting.assumptions.exposed, name) for name in DIMENSIONS]
     exposed_s = sending_s * np.array([[share or 0.0] for share in shares])
     if shares[DP] is None:
-        exposed_s[DP] = np.maximum(sending_s[DP] - beside_s(setting, layouts, busy_s), 0.0)
+        exposed_s[DP] = dp_exposed_s(setting.training, layouts, sending_s[DP], busy_s)
     return Times(sending_s, nvlink_s, nic_s, exposed_s)
 
 
-def beside_s(setting: Setting, layouts: Layouts, busy_s: F64) -> F64:
-    """Tell what computation data parallelism can run beside.
+def dp_exposed_s(training: Training, layouts: Layouts, sending_s: F64, busy_s: F64) -> F64:
+    """Tell what of data parallelism takes longer than what it can run beside.
+
+    The last reduction of a step begins with its last microbatch, and can run beside that
+    one; those before it, where there are several, beside all that is left of the step.
+    Parameters that are gathered for every layer can be gathered beside the whole step.
 
     Parameters
     ----------
-    setting : Setting
+    training : Training
     layouts : Layouts
         k of them.
+    sending_s : (k,) float64
+        What data parallelism sends in a step.
     busy_s : (k,) float64
         Computation of a GPU in a step.
 
     Returns
     -------
     (k,) float64
-        One microbatch, at whose end gradients are whole; the whole step where parameters
-        are gathered for every microbatch.
     """
-    if setting.training.sharding == "parameters":
-        return busy_s
-    return busy_s / np.maximum(microbatches(setting.training, layouts), 1.0)
+    if training.sharding == "parameters":
+        return np.maximum(sending_s - busy_s, 0.0)
+    rounds = np.maximum(reductions(training, layouts), 1.0)
+    last = busy_s / np.maximum(microbatches(training, layouts), 1.0)
+    before = np.maximum(sending_s - busy_s, 0.0) * (1 - 1 / rounds)
+    return before + np.maximum(sending_s / rounds - last, 0.0)

@@ -30,8 +30,8 @@ class Exposed:
         All of it unless it is known to be hidden.
     dp : float or None
         None: what takes longer than the computation it can run beside, which is one
-        microbatch for a reduction at the end of a step, and the whole step where
-        parameters are sharded.
+        microbatch for the last reduction of a step, and the whole step for those before
+        it and where parameters are sharded.
     """
 
     tp: float = 1.0

@@ -170,13 +170,28 @@ def _dp_bytes(model: Model, training: Training, layouts: Layouts) -> F64:
     return sent * _dp_bytes_per_parameter(training, layouts)
 
 
-def _dp_bytes_per_parameter(training: Training, layouts: Layouts) -> F64:
+def reductions(training: Training, layouts: Layouts) -> F64:
+    """Count how often a step reduces gradients, see `volumes`.
+
+    Returns
+    -------
+    (k,) float64
+    """
     m = microbatches(training, layouts)
     if training.sharding == "parameters":
-        return m * (2 * BF16_BYTES + FP32_BYTES)
+        return m
     if training.sharding == "gradients":
         in_a_row = np.where(layouts.virtual_stages > 1, np.minimum(layouts.pp, m), 1.0)
-        return m / in_a_row * FP32_BYTES + BF16_BYTES
+        return m / in_a_row
+    return np.ones(len(layouts))
+
+
+def _dp_bytes_per_parameter(training: Training, layouts: Layouts) -> F64:
+    reduced = reductions(training, layouts)
+    if training.sharding == "parameters":
+        return reduced * (2 * BF16_BYTES + FP32_BYTES)
+    if training.sharding == "gradients":
+        return reduced * FP32_BYTES + BF16_BYTES
     once = 2 * FP32_BYTES if training.sharding == "none" else FP32_BYTES + BF16_BYTES
     return np.full(len(layouts), float(once))
 
