@@ -76,7 +76,7 @@ VERIFY_GROUPS = Table(
             "busbw_gb_per_s_median",
             "float",
             "GB/s",
-            "bus bandwidth (nccl-tests' factor) net of the wait, of collectives of 1 MiB "
+            "bus bandwidth (nccl-tests' factor) net of the wait, of collectives of 1 MB "
             "and more",
         ),
         Column(

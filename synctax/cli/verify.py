@@ -1,0 +1,249 @@
+"""`synctax verify`: whether a job sits where it should."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from synctax.cli.options import (
+    MAX_RANKS,
+    end_tolerance_option,
+    group_option,
+    manifest_option,
+    output_options,
+    ranks_option,
+    steps_option,
+    traces_argument,
+    workers_option,
+    workspace_options,
+)
+from synctax.errors import GateFailedError
+from synctax.planning.limits import DEFAULT_BYTES_TOLERANCE, DEFAULT_SLOW_SHARE
+from synctax.report.output import Output, Result
+
+if TYPE_CHECKING:
+    from synctax.planning.verify import Verification
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class Share(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """A share above 0 and below 1."""
+
+    name = "share"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Parse the text into a number."""
+        share = float(click.FLOAT(value, param, ctx))
+        if not 0 < share < 1:
+            self.fail(f"{value} is no share; give one above 0 and below 1", param, ctx)
+        return share
+
+
+@click.command()
+@traces_argument
+@click.option(
+    "--plan",
+    "plan_file",
+    type=_FILE,
+    metavar="FILE",
+    help="What `synctax plan --format json` wrote: sizes, ranks, bytes, links as planned.",
+)
+@click.option(
+    "--layout",
+    metavar="LAYOUT",
+    help="The layout that was run, such as tp8,pp16,dp8; with --plan one of its rows.  "
+    "[default: the plan's first that is feasible]",
+)
+@click.option(
+    "--order",
+    type=click.Choice(("tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp")),
+    help="Of ranks, innermost first.  [default: as planned, else either]",
+)
+@click.option(
+    "--hosts",
+    "hosts_file",
+    type=_FILE,
+    metavar="FILE",
+    help="CSV with rank,host and, where known, domain and gpu; goes before the traces.",
+)
+@click.option(
+    "--domain",
+    type=click.IntRange(1, MAX_RANKS),
+    metavar="N",
+    help="GPUs that NVLink joins. Of several hosts: consecutive ones, in order of their "
+    "ranks, unless --hosts has a column domain.  [default: as planned or of --hardware, "
+    "else those of a host]",
+)
+@click.option(
+    "--hardware",
+    metavar="NAME|FILE",
+    help="A built-in machine (`plan --list-hardware`) or a YAML file: domain and rates.",
+)
+@click.option(
+    "--nccl-tests",
+    "benchmarks",
+    type=_FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Output of all_reduce_perf and the like, on ranks placed as these. Repeatable.",
+)
+@click.option(
+    "--slow-share",
+    type=Share(),
+    default=DEFAULT_SLOW_SHARE,
+    show_default=True,
+    metavar="SHARE",
+    help="A group below this share of its siblings' bandwidth (net of the wait), or of "
+    "what nccl-tests measured, is slow.",
+)
+@click.option(
+    "--bytes-tolerance",
+    type=Share(),
+    default=DEFAULT_BYTES_TOLERANCE,
+    show_default=True,
+    metavar="SHARE",
+    help="By how much bytes and microbatches of a step may differ from the plan.",
+)
+@group_option
+@steps_option
+@ranks_option
+@end_tolerance_option
+@click.option("--per-group", is_flag=True, help="A row for every process group.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Warnings fail too: rails, slow links, groups that are not near, bytes.",
+)
+@manifest_option
+@workers_option
+@workspace_options
+@output_options
+def verify(
+    traces: tuple[str, ...],
+    plan_file: Path | None,
+    layout: str | None,
+    order: str | None,
+    hosts_file: Path | None,
+    domain: int | None,
+    hardware: str | None,
+    benchmarks: tuple[Path, ...],
+    slow_share: float,
+    bytes_tolerance: float,
+    group: str | None,
+    steps: range | None,
+    ranks: frozenset[int] | None,
+    end_tolerance_us: float | None,
+    per_group: bool,
+    strict: bool,
+    manifest: Path | None,
+    workers: int | None,
+    workspace: Path,
+    no_cache: bool,
+    out: Output,
+) -> None:
+    r"""Check that the groups of a job are those of a layout, and sit where they should.
+
+    TRACES are as for `measure`. Without a plan, what every layout has in common is
+    checked: TP in one NVLink domain, groups of a role of one size, every rank in one,
+    degrees that multiply to the ranks.
+
+    A broken rule (world, size, coverage, members, domain) ends in exit code 4, after the
+    table; a warning does with --strict. What the traces cannot tell is unknown, and fails
+    nothing.
+
+    \b
+    Examples:
+      synctax verify traces/
+      synctax verify traces/ --plan plan.json --hosts map.csv
+      synctax verify traces/ --layout tp8,pp4,dp4 --hardware dgx-h100 --per-group
+    """
+    from synctax.cli.reading import read_job, worth_saying
+    from synctax.cli.verify_stages import Asked, look, read
+    from synctax.collectives.load import require
+    from synctax.report.output import emit, notes
+    from synctax.workspace import Workspace
+
+    asked = Asked(
+        plan_file=plan_file,
+        layout=layout,
+        order=order,
+        hosts_file=hosts_file,
+        domain=domain,
+        hardware=hardware,
+        benchmarks=benchmarks,
+        slow_share=slow_share,
+        bytes_tolerance=bytes_tolerance,
+        group=group,
+        steps=steps,
+        end_tolerance_us=end_tolerance_us,
+    )
+    files = read(asked)
+    space = None if no_cache else Workspace(workspace)
+    unwritable = space.prepare() if space else None
+    job = require(
+        read_job(
+            traces,
+            manifest=manifest,
+            workers=workers,
+            verbosity=out.verbosity,
+            ranks=ranks,
+            space=space,
+        )
+    )
+    found = look(job, asked, files)
+    left_out = (*found.notes, *files.notes)
+    parameters = {
+        "traces": traces,
+        "manifest": manifest,
+        "ranks": None if ranks is None else sorted(ranks),
+        **asked.told(),
+        "strict": strict,
+    }
+    result = _result(found, parameters, left_out, per_group=per_group, strict=strict)
+    said = worth_saying(left_out, out.verbosity)
+    notes([*([unwritable] if unwritable else []), *said], out)
+    emit(result, out, render=lambda shown: _render(found, shown, strict=strict))
+    failed = found.failed(strict=strict)
+    if failed:
+        told = ", ".join(f"{one.role} {one.name}".strip() for one in failed)
+        raise GateFailedError(f"the job does not sit as it should: {told}")
+
+
+def _result(
+    found: "Verification",
+    parameters: dict[str, Any],
+    left_out: Any,
+    *,
+    per_group: bool,
+    strict: bool,
+) -> Result:
+    from synctax.planning.verify_words import verdict
+    from synctax.schema import VERIFY, VERIFY_GROUPS
+
+    layout, places = found.seen.layout, found.observed.places
+    extra = {
+        "verdict": verdict(found, strict=strict),
+        "failed": bool(found.failed(strict=strict)),
+        "layout": None if layout is None else str(layout),
+        "order": found.order,
+        "world_size": found.observed.world,
+        "ranks_read": int(found.observed.traced.size),
+        "hosts": list(places.hosts),
+        "domains_known_by": places.domain_known_by,
+        "broken": found.broken(),
+    }
+    if per_group:
+        return Result(VERIFY_GROUPS, found.per_group(), parameters, left_out, extra)
+    return Result(VERIFY, found.to_frame(), parameters, left_out, extra)
+
+
+def _render(found: "Verification", result: Result, *, strict: bool) -> Any:
+    from synctax.report import verify_view
+    from synctax.schema import VERIFY_GROUPS
+
+    if result.table is VERIFY_GROUPS:
+        return verify_view.groups(result)
+    return verify_view.checks(found, result, strict=strict)

@@ -1,0 +1,177 @@
+"""From the options of `verify` to what a job is held against, and to what was found."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from synctax.planning.limits import DEFAULT_BYTES_TOLERANCE, DEFAULT_SLOW_SHARE
+
+if TYPE_CHECKING:
+    from synctax.bandwidth.nccl_tests import Measured
+    from synctax.collectives.load import Job
+    from synctax.collectives.tax import Tax
+    from synctax.notes import Note
+    from synctax.planning.hosts_file import HostMap
+    from synctax.planning.observed import Observed
+    from synctax.planning.plan_file import PlanFile, PlanRow
+    from synctax.planning.planned import Planned
+    from synctax.planning.platform import Platform
+    from synctax.planning.speeds import Links
+    from synctax.planning.training import Order
+    from synctax.planning.verify import Verification
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of `verify` that change what is found."""
+
+    plan_file: Path | None = None
+    layout: str | None = None
+    order: str | None = None
+    hosts_file: Path | None = None
+    domain: int | None = None
+    hardware: str | None = None
+    benchmarks: tuple[Path, ...] = ()
+    slow_share: float = DEFAULT_SLOW_SHARE
+    bytes_tolerance: float = DEFAULT_BYTES_TOLERANCE
+    group: str | None = None
+    steps: range | None = None
+    end_tolerance_us: float | None = None
+
+    def told(self) -> dict[str, Any]:
+        """List them as the envelope shows them."""
+        return {
+            "plan": self.plan_file,
+            "layout": self.layout,
+            "order": self.order,
+            "hosts": self.hosts_file,
+            "domain": self.domain,
+            "hardware": self.hardware,
+            "nccl_tests": self.benchmarks,
+            "slow_share": self.slow_share,
+            "bytes_tolerance": self.bytes_tolerance,
+            "group": self.group,
+            "steps": None if self.steps is None else [self.steps.start, self.steps.stop],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What was read beside the traces.
+
+    `row` is of `plan`; `platform` the one that was named, else the plan's.
+    """
+
+    plan: "PlanFile | None"
+    row: "PlanRow | None"
+    platform: "Platform | None"
+    hosts: "HostMap | None"
+    benchmarks: "tuple[Measured, ...]"
+    notes: "tuple[Note, ...]"
+
+
+def read(asked: Asked) -> Files:
+    """Read the files that options name; before the traces, which take longer.
+
+    Raises
+    ------
+    SynctaxError
+        If one is not what it should be.
+    """
+    from synctax.bandwidth.nccl_tests import read_nccl_tests
+    from synctax.planning.hosts_file import read_hosts
+    from synctax.planning.inputs import read_platform
+    from synctax.planning.layout import parse_layout
+    from synctax.planning.plan_file import choose, read_plan
+
+    notes: tuple[Note, ...] = ()
+    plan = row = platform = None
+    wanted = None if asked.layout is None else parse_layout(asked.layout)
+    if asked.plan_file is not None:
+        plan = read_plan(asked.plan_file)
+        row, notes = choose(plan, wanted)
+        platform = plan.platform
+    if asked.hardware is not None:
+        platform = read_platform(asked.hardware)
+    measured: tuple[Measured, ...] = ()
+    if asked.benchmarks:
+        measured, more = read_nccl_tests(asked.benchmarks)
+        notes = (*notes, *more)
+    hosts = None if asked.hosts_file is None else read_hosts(asked.hosts_file)
+    return Files(plan, row, platform, hosts, measured, notes)
+
+
+def look(job: "Job", asked: Asked, files: Files) -> "Verification":
+    """Measure a job and hold it against what is expected.
+
+    Parameters
+    ----------
+    job : Job
+    asked : Asked
+    files : Files
+        As `read` returns them.
+
+    Raises
+    ------
+    SynctaxError
+        If there is no group of the role asked for, or the layout does not fit the ranks.
+    """
+    from synctax.collectives.pool import gather
+    from synctax.planning.observed import observe, only
+    from synctax.planning.verify import Against, verify
+
+    tax = _tax(job, asked)
+    groups = gather(job.ranks)[1] if tax is None else tax.matches.groups
+    platform = files.platform
+    observed = observe(
+        job,
+        groups,
+        files.hosts,
+        domain_size=asked.domain or (platform.domain if platform else None),
+        gpus_per_host=platform.gpus_per_host if platform else None,
+    )
+    if asked.group is not None:
+        observed = only(observed, asked.group)
+    against = Against(
+        planned=_planned(asked, files, observed),
+        row=files.row,
+        links=_links(files),
+        benchmarks=files.benchmarks,
+        slow_share=asked.slow_share,
+        bytes_tolerance=asked.bytes_tolerance,
+    )
+    return verify(observed, tax, against)
+
+
+def _tax(job: "Job", asked: Asked) -> "Tax | None":
+    """Measure the collectives; None where none was recorded: groups may be declared."""
+    from synctax.collectives.tax import measure
+
+    if not any(len(rank) for rank in job.ranks):
+        return None
+    return measure(job, steps=asked.steps, end_tolerance_us=asked.end_tolerance_us)
+
+
+def _planned(asked: Asked, files: Files, observed: "Observed") -> "Planned | None":
+    from synctax.planning.layout import parse_layout
+    from synctax.planning.planned import Planned
+
+    order = cast("Order | None", asked.order)
+    if files.plan is not None and files.row is not None:
+        return Planned(
+            files.row.layout, order or files.row.order, files.plan.training.expert_tp
+        )
+    if asked.layout is None:
+        return None
+    # without dp the ranks of the job tell it
+    gpus = None if "dp" in asked.layout.lower() else observed.world
+    return Planned(parse_layout(asked.layout, gpus), order)
+
+
+def _links(files: Files) -> "Links":
+    """Take line rates of links, as the platform states them."""
+    from synctax.planning.speeds import Links
+
+    if files.platform is None:
+        return Links()
+    return Links(files.platform.nvlink_gb_per_s, files.platform.nic_gb_per_s)
