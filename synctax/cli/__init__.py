@@ -34,6 +34,8 @@ COMMANDS = {
     "whatif": "Replay a job with other durations: what would step time and tax be?",
     "bandwidth": "Tell which bandwidth is worth having, with the wait and without.",
     "fit-evt": "Fit how the wait grows with the ranks of a group: extreme values.",
+    "verify": "Check that the groups of a job sit where they should.",
+    "plan": "Tell where TP, PP, DP, CP and EP ranks should sit, and what it costs.",
     "record": "Run a job and record the traces of its ranks; delay it on purpose.",
     "inject": "Delay a job on purpose and tell whether the delays come back.",
     "synth": "Write traces of a made-up job, with the true waits beside them.",

@@ -127,10 +127,30 @@ def emit(result: Result, output: Output, *, render: Render | None = None) -> Non
     if output.fmt == "table":
         from synctax.report import tables
 
-        text = tables.to_text((render or tables.plain)(result), to_file=bool(output.path))
-        write(_encoded(text, output.path), output.path)
+        show((render or tables.plain)(result), output)
     else:
         write(_ENCODERS[output.fmt](result), output.path)
+
+
+def show(parts: "Iterable[RenderableType]", output: Output) -> None:
+    """Write what people read where `output` says, for which no frame need be built.
+
+    Parameters
+    ----------
+    parts : iterable
+        Rich tables and plain strings, in order.
+    output : Output
+        Its format is not looked at.
+
+    Raises
+    ------
+    OSError
+        As `emit`.
+    """
+    from synctax.report import tables
+
+    text = tables.to_text(parts, to_file=bool(output.path))
+    write(_encoded(text, output.path), output.path)
 
 
 def write(data: bytes | Iterable[bytes], path: Path | None) -> None:

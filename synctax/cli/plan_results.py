@@ -1,0 +1,227 @@
+"""Results of `plan`: rows and envelope of each of its tables."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from synctax.arrays import I64
+from synctax.cli.bandwidth_tax import Tax
+from synctax.cli.plan_setup import Setup
+from synctax.errors import SynctaxError
+from synctax.notes import Note
+from synctax.planning.export import megatron_flags, torchtitan_recipe, torchtitan_toml
+from synctax.planning.inputs import (
+    model_names,
+    platform_names,
+    read_model,
+    read_platform,
+)
+from synctax.planning.search import Plan
+from synctax.report import plan_words as words
+from synctax.report.output import Result
+from synctax.report.plan_view import Shown, nearest_misses
+from synctax.schema import Table
+from synctax.schema.plan import PLAN
+from synctax.schema.plan_lists import PLAN_HARDWARE, PLAN_MODELS
+
+QUIET = ("eliminated_", "virtual_stages_without_pipeline")
+"""How reasons of notes begin that the table tells of, or that nobody needs to act on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A plan, how it was asked for, and its tax.
+
+    Parameters
+    ----------
+    plan : Plan
+    tax : Tax
+    setup : Setup
+    pareto, feasible : bool
+        Whether only these layouts are asked for.
+    """
+
+    plan: Plan
+    tax: Tax
+    setup: Setup
+    pareto: bool = False
+    feasible: bool = False
+
+    @property
+    def named(self) -> bool:
+        """Whether the layouts were named."""
+        return bool(self.setup.named)
+
+
+def noted(found: Found) -> list[Note | str]:
+    """List what is said on stderr: of model, machine, tax, and of what was computed."""
+    plan, tax = found.plan, found.tax
+    best = plan.ranked()[:1]
+    n = max([tax.least_n, *plan.costs.barriers.n[best].tolist()])
+    told = [note for note in plan.notes if not note.reason.startswith(QUIET)]
+    return [*found.setup.notes, *tax.notes, *tax.trust(n), *told]
+
+
+def chosen(found: Found) -> I64:
+    """List the rows that are asked for, the fastest feasible first."""
+    plan = found.plan
+    rows = plan.ranked()
+    if found.pareto:
+        return rows[plan.pareto[rows]]
+    return rows[plan.feasible[rows]] if found.feasible else rows
+
+
+def shown(found: Found, rows: I64, top: int | None) -> Shown:
+    """Choose what the table shows: of a search what is feasible, else near misses."""
+    plan = found.plan
+    if not found.named:
+        rows = rows[plan.feasible[rows]]
+    if not rows.size and not (found.named or found.pareto or found.feasible):
+        rows = nearest_misses(plan)
+        return Shown(rows, int(len(plan) - rows.size), tax=found.tax.words)
+    kept = rows[:top]
+    return Shown(kept, int(rows.size - kept.size), found.named, found.tax.words)
+
+
+def result(found: Found, rows: I64, extra: Mapping[str, Any] | None = None) -> Result:
+    """Make the table of layouts, with all that they follow from in its envelope."""
+    plan = found.plan
+    return Result(
+        PLAN,
+        plan.to_frame(rows),
+        parameters(found),
+        plan.notes,
+        {**told(found), **(extra or {})},
+    )
+
+
+def parameters(found: Found) -> dict[str, Any]:
+    """Tell what was asked: nothing else is needed to hold a job against the plan."""
+    setting = found.plan.setting
+    tax = setting.tax
+    return {
+        "model": asdict(setting.model),
+        "platform": asdict(setting.platform),
+        "gpus": setting.gpus,
+        "training": asdict(setting.training),
+        "assumptions": asdict(setting.assumptions),
+        "tax": None
+        if tax is None
+        else {
+            "name": tax.name,
+            "method": tax.method,
+            "form": tax.form,
+            "n_fit": tax.model.n_fit,
+            "a_us": tax.a_us,
+            "a_lo_us": tax.a_lo_us,
+            "a_hi_us": tax.a_hi_us,
+        },
+        "layouts": [str(one) for one in found.setup.named] or None,
+        "virtual_stages": None if found.named else list(found.setup.virtual_stages),
+        "pareto": found.pareto,
+        "feasible": found.feasible,
+    }
+
+
+def told(found: Found) -> dict[str, Any]:
+    """Tell in words and counts what the plan comes to."""
+    plan = found.plan
+    best = np.flatnonzero(plan.feasible_rank == 1).tolist()
+    return {
+        "tax": found.tax.told(),
+        "eliminations": [asdict(one) for one in words.eliminated(plan)],
+        "verdict": [words.looked_at(plan), *(words.fastest(plan, at) for at in best)],
+        "basis": [
+            *words.taxed(plan, np.array(best, np.int64), found.tax.words),
+            *words.assumed(plan.setting),
+        ],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A layout in the words of a framework.
+
+    Parameters
+    ----------
+    text : str
+    said : str
+        What to say of it.
+    row : (1,) int64
+        Which layout.
+    """
+
+    text: str
+    said: str
+    row: I64
+
+
+def exported(plan: Plan, framework: str) -> Export:
+    """Write the layout that is worth most for a framework.
+
+    Raises
+    ------
+    SynctaxError
+        If no layout of a search is feasible, or the framework does not run it.
+    """
+    row = plan.ranked()[:1]
+    at = int(row[0])
+    layout, setting = plan.layouts[at], plan.setting
+    if not plan.feasible[at] and len(plan) > 1:
+        raise SynctaxError(
+            f"none of {len(plan):,} layouts is feasible, so none is exported; --layout "
+            "names one, or see what would make them fit without --export"
+        )
+    training = replace(setting.training, order=plan.order(at))
+    said = f"{layout} for {framework}"
+    if not plan.feasible[at]:
+        said += f", though it is ruled out: {'; '.join(plan.reasons(row)[0])}"
+    if framework == "megatron":
+        again = float(plan.costs.memory.recomputed_layers[at])
+        flags = megatron_flags(setting.model, training, layout, recomputed_layers=again)
+        return Export("\n".join(flags), said, row)
+    write = torchtitan_toml if framework == "torchtitan" else torchtitan_recipe
+    return Export(write(setting.model, training, layout).rstrip("\n"), said, row)
+
+
+def models() -> tuple[list[dict[str, Any]], Table]:
+    """List the models that are built in."""
+    rows = []
+    for name in model_names():
+        one = read_model(name)
+        experts = one.experts
+        rows.append(
+            {
+                "model": name,
+                "parameters": one.parameters,
+                "active_parameters": one.active_parameters,
+                "layers": one.layers,
+                "hidden": one.hidden,
+                "heads": one.heads,
+                "kv_heads": one.kv_heads,
+                "ffn": one.ffn,
+                "vocabulary": one.vocabulary,
+                "experts": None if experts is None else experts.count,
+                "top_k": None if experts is None else experts.top_k,
+                "source": one.source,
+            }
+        )
+    return rows, PLAN_MODELS
+
+
+def hardware() -> tuple[list[dict[str, Any]], Table]:
+    """List the machines that are built in."""
+    rows = []
+    for name in platform_names():
+        one = asdict(read_platform(name))
+        row = {column: one.get(column) for column in PLAN_HARDWARE.names}
+        rows.append({**row, "hardware": name})
+    return rows, PLAN_HARDWARE
+
+
+def listed(rows: list[dict[str, Any]], table: Table) -> Result:
+    """Make a result of such a list."""
+    columns = {name: [row[name] for row in rows] for name in table.names}
+    return Result(table, table.to_frame(columns))
