@@ -23,9 +23,12 @@ LARGEST_BYTES_WITHOUT: Final = 2**30
 _ESCAPE: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 _HEADER: Final = re.compile(
-    r"(?P<host>[^\s:\[\]<>(),/]{1,253}):(?P<pid>\d{1,9}):(?P<tid>\d{1,9}) "
-    r"\[(?P<gpu>-?\d{1,4})\](?: \S{1,200}){0,3}? NCCL (?P<level>INFO|WARN|TRACE|CALL)\b ?"
+    r":(?P<pid>\d{1,9}):(?P<tid>\d{1,9}) \[(?P<gpu>-?\d{1,4})\]"
+    r"(?: \S{1,200}){0,3}? NCCL (?P<level>INFO|WARN|TRACE|CALL)\b ?"
 )
+
+_HOST_LENGTH: Final = 253
+_HOST_BACKWARDS: Final = re.compile(r"[^\s:\[\]<>(),/]+")
 
 WHY: Final = {
     "nccl_file_empty": "files of a log that are empty",
@@ -77,8 +80,9 @@ class Message(NamedTuple):
         CUDA device of the thread.
     level : str
     text : str
-    where : str
-        File and line.
+    path : str
+        File, with the number of its line.
+    number : int
     torn : bool
         Whether it interrupted another's line, whose rest may stick to its host.
     whole : bool
@@ -92,9 +96,15 @@ class Message(NamedTuple):
     gpu: int
     level: str
     text: str
-    where: str
+    path: str
+    number: int
     torn: bool
     whole: bool
+
+    @property
+    def where(self) -> str:
+        """File and line."""
+        return f"{self.path}, line {self.number}"
 
 
 def messages(path: str, tally: Tally) -> Iterator[Message | str]:
@@ -111,49 +121,64 @@ def messages(path: str, tally: Tally) -> Iterator[Message | str]:
     BadInputError
         If the file cannot be read or has no message of NCCL.
     """
-    found = number = 0
-    for number, line, ended in _lines(path, tally):
-        if "NCCL" not in line:
+    found = 0
+    line = _Line(path, 0, "", ended=True)
+    for line in _lines(path, tally):
+        if "CCL " not in line.text:
             continue
-        for message in _of(line, f"{path}, line {number}", tally, ended=ended):
+        for message in _of(line, tally):
             found += isinstance(message, Message)
             yield message
-    if number and not found:
+    if line.number and not found:
         raise BadInputError(
-            f"{path}: no line of NCCL in {number:,} lines; expected lines such as "
+            f"{path}: no line of NCCL in {line.number:,} lines; expected lines such as "
             "`host:1234:5678 [0] NCCL INFO ...`, as a job prints with NCCL_DEBUG=INFO"
         )
 
 
-def _of(line: str, where: str, tally: Tally, *, ended: bool) -> Iterator[Message | str]:
+class _Line(NamedTuple):
+    path: str
+    number: int
+    text: str
+    ended: bool
+
+
+def _of(line: _Line, tally: Tally) -> Iterator[Message | str]:
     """Take a line apart into the messages that it holds."""
-    line = _ESCAPE.sub("", line)
-    heads = list(_HEADER.finditer(line))
+    text = _ESCAPE.sub("", line.text) if "\x1b" in line.text else line.text
+    heads = [
+        (host.end(), head)
+        for head in _HEADER.finditer(text)
+        if (host := _HOST_BACKWARDS.match(text[: head.start()][: -_HOST_LENGTH - 1 : -1]))
+    ]
     if not heads:
-        yield line
+        yield text
+        return
     if len(heads) > 1:
-        tally.add("nccl_lines_joined", where)
-    for head, after in zip(heads, [*heads[1:], None], strict=True):
+        tally.add("nccl_lines_joined", f"{line.path}, line {line.number}")
+    for at, (length, head) in enumerate(heads):
+        last = at == len(heads) - 1
+        end = len(text) if last else heads[at + 1][1].start() - heads[at + 1][0]
         yield Message(
-            head["host"],
-            int(head["pid"]),
-            int(head["tid"]),
-            int(head["gpu"]),
-            head["level"],
-            line[head.end() : after.start() if after else None].strip(),
-            where,
-            head is not heads[0],
-            after is None and ended,
+            text[head.start() - length : head.start()],
+            int(head[1]),
+            int(head[2]),
+            int(head[3]),
+            head[4],
+            text[head.end() : end].strip(),
+            line.path,
+            line.number,
+            torn=at > 0,
+            whole=last and line.ended,
         )
 
 
-def _lines(path: str, tally: Tally) -> Iterator[tuple[int, str, bool]]:
-    """Yield the number of each line, the line, and whether it goes to its end."""
+def _lines(path: str, tally: Tally) -> Iterator[_Line]:
     damage, held, number, size = Damage(), b"", 0, 0
     seen = False
     with open_file(path) as file:
         for block in plain_blocks(file, damage):
-            seen = seen or b"NCCL" in block
+            seen = seen or b"CCL " in block
             size += len(block)
             if size > LARGEST_BYTES_WITHOUT and not seen:
                 raise BadInputError(
@@ -161,23 +186,23 @@ def _lines(path: str, tally: Tally) -> Iterator[tuple[int, str, bool]]:
                     "that ran with NCCL_DEBUG=INFO"
                 )
             whole = (held + block).splitlines(keepends=True)
-            held = whole.pop() if not whole[-1].endswith(b"\n") else b""
+            held = b"" if whole[-1].endswith(b"\n") else whole.pop()
             for raw in whole:
                 number += 1
-                yield number, *_decoded(raw, f"{path}, line {number}", tally)
+                yield _line(path, number, raw, tally)
             # what a line holds beyond is dropped, so that its rest cannot fill memory
             held = held[: LONGEST_LINE + 1]
     if held:
         number += 1
-        yield number, _decoded(held, f"{path}, line {number}", tally)[0], False
+        yield _line(path, number, held, tally)._replace(ended=False)
     if damage.reason:
         tally.add(damage.reason, path, damage.detail)
     elif not number:
         tally.add("nccl_file_empty", path)
 
 
-def _decoded(raw: bytes, where: str, tally: Tally) -> tuple[str, bool]:
+def _line(path: str, number: int, raw: bytes, tally: Tally) -> _Line:
     if len(raw) > LONGEST_LINE:
-        tally.add("nccl_line_long", where)
+        tally.add("nccl_line_long", f"{path}, line {number}")
     text = raw[:LONGEST_LINE].decode("utf-8", "replace").rstrip("\r\n")
-    return text, len(raw) <= LONGEST_LINE
+    return _Line(path, number, text, len(raw) <= LONGEST_LINE)

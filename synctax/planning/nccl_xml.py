@@ -16,6 +16,11 @@ LARGEST_BYTES: Final = 2**26
 
 _LAST: Final = True
 
+_CUT: Final = (
+    expat.errors.XML_ERROR_NO_ELEMENTS,
+    expat.errors.XML_ERROR_UNCLOSED_TOKEN,
+)
+
 DEEPEST: Final = 256
 """Elements within each other; PCI trees have a dozen."""
 
@@ -44,7 +49,7 @@ class Element:
 class _Tree:
     path: str
     parser: expat.XMLParserType
-    root: Element | None = None
+    roots: list[Element] = field(default_factory=list)
     open: list[Element] = field(default_factory=list)
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -53,7 +58,7 @@ class _Tree:
         parent = self.open[-1] if self.open else None
         element = Element(tag, attributes, self.parser.CurrentLineNumber, parent)
         if parent is None:
-            self.root = element
+            self.roots.append(element)
         else:
             parent.children.append(element)
         self.open.append(element)
@@ -104,14 +109,13 @@ def read_elements(path: str) -> Element:
             f"{path}, line {error.lineno}: expected XML as NCCL_TOPO_DUMP_FILE writes it, "
             f"found {_what(error, size)}{cut}"
         ) from error
-    if tree.root is None:
-        raise ValueError("a document without root")
-    return tree.root
+    return tree.roots[0]
 
 
 def _what(error: expat.ExpatError, size: int) -> str:
     if not size:
         return "an empty file"
-    if error.code == expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]:
-        return "the end of the file; was the job killed while it wrote?"
-    return expat.errors.messages[error.code]
+    what = expat.errors.messages[error.code]
+    if what in _CUT:
+        return f"the end of the file ({what}); was the job killed while it wrote?"
+    return what
