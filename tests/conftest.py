@@ -1,6 +1,7 @@
 """What every test may use: the command line, golden files, the real traces."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from click.testing import CliRunner, Result
 from hypothesis import settings
 
 from synctax.cli import main
+from synctax.collectives.load import load
+from synctax.workspace import Workspace
 
 # A deadline would make a busy machine fail a law that holds. What CI tries often, who works
 # on the code tries seldom and anew each time; tests.laws scales laws that cost much.
@@ -52,6 +55,15 @@ def width_of_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     # readline, which pytest imports, exports it to child processes only
     os.unsetenv("COLUMNS")
+
+
+@pytest.fixture(autouse=True)
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read files in this process where a test does not say how many it takes.
+
+    Starting others costs more than reading small files, and shows no coverage.
+    """
+    monkeypatch.setattr("synctax.trace.pool.available_cores", lambda: 1)
 
 
 @pytest.fixture
@@ -112,6 +124,31 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8")
 
     return golden
+
+
+@pytest.fixture(scope="session")
+def columns(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, Path], Path]:
+    """Make a workspace that holds the columns of a folder: `columns(folder, at)`.
+
+    A folder is read once, for all tests of a run: where reading is not the point.
+    """
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+
+    def columns(folder: Path, at: Path) -> Path:
+        kept = base / "columns" / folder.name
+        if not kept.exists():
+            made = Workspace(tmp_path_factory.mktemp("columns") / "made")
+            made.prepare()
+            load([folder], workers=1, cache=made)
+            kept.parent.mkdir(exist_ok=True)
+            if not kept.exists():  # another process may have been quicker
+                made.directory.rename(kept)
+        shutil.copytree(kept, at, copy_function=os.link)
+        return at
+
+    return columns
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,9 @@ EXAMPLE = ROOT / "examples" / "tp4-fsdp2"
 
 FEW = ("--resamples", "50")
 
+QUICK = (*FEW, "--n", "64")
+"""Where numbers do not matter."""
+
 KEYS = [
     "verdict", "group", "n_fit", "blocks", "maxima", "a_us", "b_us", "r", "payload_bytes",
     "doubling_us", "predictor", "coverage", "fits", "refused", "lr", "gof", "profile",
@@ -46,7 +49,8 @@ def command(run, tmp_path, monkeypatch):
 
 @pytest.fixture
 def fit_evt(command):
-    return lambda *args: command("fit-evt", *args, *FEW, "--workers", 1)
+    """Fit with few resamples, and for one size unless the test gives others."""
+    return lambda *args: command("fit-evt", *QUICK, *args)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +60,21 @@ def times_csv(tmp_path_factory) -> Path:
     found = fit_times(gumbel_ranks(60, 8), options=Options(resamples=4))
     found.per_instance().to_csv(path, index=False)
     return path
+
+
+@pytest.fixture(scope="module")
+def whole(times_csv) -> dict:
+    """The envelope of the fit of these times, as a whole."""
+    given = ("--block-times", times_csv, "--no-cache", "-q", "--format", "json")
+    return envelope(once("fit-evt", *given, *FEW))
+
+
+@pytest.fixture(scope="module")
+def whole_of_maxima(maxima_csv, tmp_path_factory) -> tuple[dict, Path]:
+    """The envelope of the fit of maxima, and the workspace."""
+    place = tmp_path_factory.mktemp("workspace") / ".synctax"
+    given = ("--maxima", maxima_csv, *OF_MAXIMA, "--workspace", place, "--format", "json")
+    return envelope(once("fit-evt", *given, *FEW)), place
 
 
 @pytest.fixture(scope="module")
@@ -92,10 +111,10 @@ def once(*args) -> object:
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory) -> tuple[str, Path]:
+def shown(columns, tmp_path_factory) -> tuple[str, Path]:
     """What people see of the example, and the workspace."""
-    place = tmp_path_factory.mktemp("workspace") / ".synctax"
-    result = once("fit-evt", EXAMPLE, "--workspace", place, "-q", *FEW, "--workers", 1)
+    place = columns(EXAMPLE, tmp_path_factory.mktemp("workspace") / ".synctax")
+    result = once("fit-evt", EXAMPLE, "--workspace", place, "-q", *FEW)
     assert result.exit_code == 0, result.stderr
     return result.stdout, place
 
@@ -104,7 +123,8 @@ def shown(tmp_path_factory) -> tuple[str, Path]:
 def told(shown) -> dict:
     """The envelope of the example, of what was measured last."""
     _, place = shown
-    return envelope(once("fit-evt", "--workspace", place, "--format", "json", *FEW))
+    given = ("--workspace", place, "--format", "json", *FEW)
+    return envelope(once("fit-evt", *given))
 
 
 def test_the_view_is_golden(shown, golden):
@@ -182,9 +202,9 @@ def other_job(tmp_path_factory) -> Path:
 
 
 def test_four_commands_work_one_after_the_other(command, job):
-    assert command("measure", job, "--workers", 1).exit_code == 0
-    assert command("attribute", "--group", "tp", "--workers", 1).exit_code == 0
-    result = command("fit-evt", *FEW, "--workers", 1)
+    assert command("measure", job).exit_code == 0
+    assert command("attribute", "--group", "tp").exit_code == 0
+    result = command("fit-evt", *QUICK)
     assert result.exit_code == 0, result.stderr
     assert "as measured just now (.synctax)" in result.stderr
     assert "note: the tax is kept in .synctax/tax.json for synctax bandwidth" in (
@@ -200,7 +220,7 @@ def test_four_commands_work_one_after_the_other(command, job):
 def test_the_number_of_workers_changes_nothing(command, job):
     texts = {
         command(
-            "fit-evt", job, "--no-cache", "--format", "json", *FEW, "--workers", count
+            "fit-evt", job, "--no-cache", "--format", "json", *QUICK, "--workers", count
         ).stdout
         for count in (1, 2)
     }
@@ -242,8 +262,11 @@ def test_without_a_measurement_and_without_traces_nothing_is_fitted(fit_evt):
     assert "nothing was measured" in refused(fit_evt())
 
 
-def test_a_host_bound_job_is_refused_with_its_share(fit_evt, command, shared_traces):
+def test_a_host_bound_job_is_refused_with_its_share(
+    fit_evt, command, columns, shared_traces
+):
     traces = shared_traces / "megatron-tp8-a100"
+    columns(traces, Path(".synctax"))
     assert command("measure", traces, "-q").exit_code == 0
     assert command("attribute", "-q").exit_code == 0
     said = refused(fit_evt())
@@ -293,25 +316,23 @@ def test_every_table_is_shown_and_goes_to_files_whole(a_fit, tmp_path, option, t
     ("option", "key"),
     [("--segments", "segments"), ("--holdout", "holdout"), ("--checks", "checks")],
 )
-def test_what_the_rows_hold_is_not_repeated(fit_evt, times_csv, option, key):
+def test_what_the_rows_hold_is_not_repeated(command, whole, times_csv, option, key):
     given = ("--block-times", times_csv, "--no-cache", "-q", "--format", "json")
-    told = envelope(fit_evt(*given, option))
+    told = envelope(command("fit-evt", *given, option, *FEW))
     assert key not in told
-    whole = envelope(fit_evt(*given))
     assert told["rows"] == whole[key]
     assert set(whole) - set(told) == {key}
 
 
-def test_parameters_tell_what_was_used(told, fit_evt, times_csv, maxima_csv):
+def test_parameters_tell_what_was_used(told, whole, whole_of_maxima):
     used = told["parameters"]
     assert used["fit_ranks"] == told["n_fit"] == 4
     assert used["n"] == [row["n"] for row in told["rows"]]
     assert used["end_tolerance_us"] > 0
-    given = ("--format", "json", "--no-cache", "-q")
-    of_times = envelope(fit_evt("--block-times", times_csv, *given))["parameters"]
+    of_times = whole["parameters"]
     assert of_times["fit_ranks"] == 8
     assert of_times["end_tolerance_us"] is None
-    of_maxima = envelope(fit_evt("--maxima", maxima_csv, *OF_MAXIMA, *given))["parameters"]
+    of_maxima = whole_of_maxima[0]["parameters"]
     assert of_maxima["fit_ranks"] is None
     assert of_maxima["n"][-1] == 4_096
 
@@ -359,22 +380,21 @@ def test_files_are_pooled_with_traces(fit_evt, times_csv, job):
     assert told["coverage"] is None
 
 
-def test_a_law_that_is_known_is_found(fit_evt, times_csv):
-    rows = envelope(fit_evt("--block-times", times_csv, "--format", "json"))["rows"]
-    for row in rows:
+def test_a_law_that_is_known_is_found(whole):
+    for row in whole["rows"]:
         true_us = SCALE_US * np.log(row["n"])
         assert row["tau_lo_us"] < true_us < row["tau_hi_us"]
 
 
-def test_maxima_that_are_known_are_found(fit_evt, maxima_csv):
-    told = envelope(fit_evt("--maxima", maxima_csv, *OF_MAXIMA, "--format", "json"))
+def test_maxima_that_are_known_are_found(whole_of_maxima):
+    told, place = whole_of_maxima
     assert told["fits"]["gumbel"]["loc"] == pytest.approx(0.8, abs=0.1)
     assert told["fits"]["gumbel"]["scale"] == pytest.approx(0.65, abs=0.08)
     assert (told["a_us"], told["b_us"]) == (10_000, 200)
     for row in told["rows"]:
         true_us = 200 * (0.8 + 0.65 * (np.euler_gamma + np.log(row["n"] / 4)))
         assert row["tau_lo_us"] < true_us < row["tau_hi_us"]
-    assert Workspace(Path(".synctax")).tax().source.kind == "maxima"
+    assert Workspace(place).tax().source.kind == "maxima"
 
 
 def test_maxima_are_shown_without_what_they_do_not_tell(fit_evt, maxima_csv):

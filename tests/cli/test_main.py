@@ -368,7 +368,7 @@ def shell(line: str, tmp_path: Path) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.parametrize(
-    "command", ["synctax --help", "synctax synth -h", "synctax synth s"]
+    "command", ["synctax --help", "synctax synth -h", "synctax synth s --steps 1"]
 )
 def test_a_closed_stdout_is_an_error_in_words(tmp_path, command):
     result = shell(f"{command} >&-", tmp_path)
@@ -379,7 +379,7 @@ def test_a_closed_stdout_is_an_error_in_words(tmp_path, command):
 
 
 @pytest.mark.parametrize(
-    "command", ["synctax --help", "synctax synth -h", "synctax synth s"]
+    "command", ["synctax --help", "synctax synth -h", "synctax synth s --steps 1"]
 )
 def test_a_full_stdout_is_an_error_and_not_two(tmp_path, command):
     if not Path("/dev/full").exists():

@@ -21,11 +21,12 @@ EXAMPLE = ROOT / "examples" / "tp4-fsdp2"
 
 
 @pytest.fixture
-def measure(run, tmp_path):
-    """Run `measure` on something, with its workspace in a folder of the test."""
+def measure(run, columns, tmp_path):
+    """Run `measure` with a workspace of the test, for which the example was read before."""
+    space = columns(EXAMPLE, tmp_path / "space")
 
     def measure(*args: object):
-        return run("measure", *args, "--workspace", tmp_path / "space")
+        return run("measure", *args, "--workspace", space)
 
     return measure
 
@@ -96,9 +97,11 @@ def test_a_second_run_reads_no_json(measure, tmp_path):
     assert afresh.exit_code == 3
 
 
-def test_no_cache_leaves_nothing_behind(measure, tmp_path):
-    assert measure(EXAMPLE, "--no-cache").exit_code == 0
-    assert not (tmp_path / "space").exists()
+def test_no_cache_leaves_nothing_behind(run, tmp_path):
+    space = tmp_path / "space"
+    result = run("measure", EXAMPLE, "--no-cache", "--workspace", space)
+    assert result.exit_code == 0
+    assert not space.exists()
 
 
 def test_what_was_measured_is_remembered(measure, tmp_path):
@@ -172,11 +175,12 @@ def test_one_rank_alone_has_nothing_to_compare(measure):
 def test_names_of_files_are_escaped_for_people_and_true_in_json(run, measure, tmp_path):
     folder = tmp_path / "t\x1b[2J\nnote: x"
     write(SynthJob(tp=2, fsdp=1, layers=1, steps=2, layout="flat"), folder)
-    for read in (run("inspect", folder), measure(folder)):
+    inspected = run("inspect", folder)
+    for read in (inspected, measure(folder)):
         assert read.exit_code == 0
         assert "\x1b" not in read.stdout + read.stderr
         assert "\nnote: x" not in read.stdout + read.stderr
-    assert r"t\x1b[2J\nnote: x" in run("inspect", folder).stdout
+    assert r"t\x1b[2J\nnote: x" in inspected.stdout
     found = json.loads(run("inspect", folder, "--format", "json").stdout)
     assert str(folder / "rank0.json") in {row["file"] for row in found["rows"]}
 

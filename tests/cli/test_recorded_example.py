@@ -10,8 +10,8 @@ RECORDED = ROOT / "examples" / "gloo-tp2-fsdp2"
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory):
-    return tmp_path_factory.mktemp("workspace")
+def workspace(columns, tmp_path_factory):
+    return columns(RECORDED, tmp_path_factory.mktemp("recorded") / "workspace")
 
 
 def told(run, workspace, *args):

@@ -19,6 +19,11 @@ from synctax.trace.pool import PROGRESS_BYTES, WorkerLostError, map_files
 
 
 @pytest.fixture
+def one_process():
+    """Not here: in which processes files are read is the point."""
+
+
+@pytest.fixture
 def paths(tmp_path):
     """Ten files of 0, 100, ... 900 bytes, the smallest first."""
     for i in range(10):
