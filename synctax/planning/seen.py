@@ -115,6 +115,8 @@ def _data_sizes(observed: Observed, cp: int) -> tuple[int, ...]:
         found.append(replicas * cp)
     if dp:
         found += [max(dp) * cp, prod(dp) * cp]
+        # shards in one group, replicas in another
+        found += [shards * max(dp)] if shards is not None else []
     return tuple(dict.fromkeys(found))
 
 

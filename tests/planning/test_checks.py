@@ -1,0 +1,390 @@
+"""Checks of groups and of where they sit: what healthy jobs keep, what faults break."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synctax.planning.check import Broken, Check, tally
+from synctax.planning.checks import coverage, group_sizes, members, traced, world
+from synctax.planning.layout import Layout
+from synctax.planning.place_checks import domains, near, rails
+from synctax.planning.planned import Planned
+from synctax.planning.seen import seen_layout
+from synctax.planning.training import ORDERS
+from synctax.planning.verify import Against, verify
+from tests.planning.observed_jobs import (
+    group,
+    groups_of,
+    in_blocks,
+    job,
+    placed,
+    round_robin,
+    without,
+)
+
+PUBLISHED = Layout(tp=8, pp=16, dp=8)
+"""Layout A of the placement paper's worked example: 1,024 GPUs."""
+
+degrees = st.sampled_from([1, 2, 4])
+layouts = st.builds(Layout, tp=degrees, pp=degrees, dp=degrees, cp=degrees).filter(
+    lambda one: 1 < one.gpus <= 32
+)
+
+
+def one(checks, name, role=""):
+    (found,) = [check for check in checks if (check.name, check.role) == (name, role)]
+    return found
+
+
+def statuses(found):
+    return {(check.name, check.role): check.status for check in found.checks}
+
+
+# ------------------------------------------------------------------ laws
+
+
+@given(layouts, st.sampled_from(ORDERS), st.booleans())
+def test_a_job_that_sits_as_planned_breaks_nothing(layout, order, with_plan):
+    found = job(groups_of(layout, order=order), in_blocks(layout.tp))
+    planned = Planned(layout) if with_plan else None
+    result = verify(found, None, Against(planned))
+    assert result.failed(strict=True) == ()
+    assert str(result.seen) == str(layout)
+    names = {check.name for check in result.checks}
+    assert {"world", "traced", "size", "coverage"} <= names
+    assert ("members" in names) is with_plan
+
+
+@given(layouts.filter(lambda one: one.tp > 1), st.permutations(range(64)))
+def test_names_of_hosts_change_no_finding(layout, names):
+    blocks, turns = in_blocks(layout.tp), round_robin(max(layout.gpus // layout.tp, 2))
+    for host_of in (blocks, turns):
+        first = verify(placed(layout, host_of), None, Against())
+        renamed = placed(layout, lambda rank, of=host_of: names[of(rank)])
+        assert statuses(verify(renamed, None, Against())) == statuses(first)
+
+
+@given(layouts, st.data())
+def test_what_is_not_read_breaks_nothing(layout, data):
+    read = data.draw(st.sets(st.integers(0, layout.gpus - 1), min_size=1))
+    whole = groups_of(layout)
+    seen = [g for g in whole if set(g.ranks) & read]
+    found = job(
+        seen,
+        lambda rank: rank // layout.tp if rank in read else None,
+        traced=sorted(read),
+        gpu_of=lambda rank: rank % layout.tp,
+    )
+    result = verify(found, None, Against(Planned(layout)))
+    assert result.failed(strict=True) == ()
+
+
+# ------------------------------------------------------------------ round robin
+
+
+def test_a_launcher_that_deals_ranks_out_breaks_every_tp_group():
+    found = verify(placed(PUBLISHED, round_robin(128)), None, Against())
+    check = one(found.checks, "domain", "tp")
+    assert (check.checked, len(check.broken), check.status) == (128, 128, "broken")
+    assert found.failed() == (check,)
+    assert check.broken[0].ranks == tuple(range(8))
+    assert check.broken[0].hosts == tuple(f"node{rank}" for rank in range(8))
+    for at, wrong in enumerate(check.broken):
+        assert wrong.ranks == tuple(range(8 * at, 8 * at + 8))
+        assert len(set(wrong.hosts)) == 8
+    assert check.found == "128 of 128 over 8 domains"
+    assert "rank r on host r mod 128" in check.because
+    assert one(found.checks, "size", "tp").status == "ok"
+
+
+def test_the_same_job_on_whole_hosts_is_as_it_should_be():
+    found = verify(placed(PUBLISHED, in_blocks(8)), None, Against(Planned(PUBLISHED)))
+    assert found.failed(strict=True) == ()
+    assert one(found.checks, "domain", "tp").found == "all 128"
+    assert one(found.checks, "members", "pp").found == "64 of 64 as tp-cp-ep-dp-pp"
+    assert one(found.checks, "rails", "pp").found == "64 of 64"
+
+
+def test_one_group_that_leaves_its_host_is_named_alone():
+    moved = {7: 9, 9: 7}
+    found = placed(PUBLISHED, lambda rank: moved.get(rank, rank) // 8)
+    (check,) = domains(found, ["tp"])
+    assert [wrong.ranks[0] for wrong in check.broken] == [0, 8]
+    assert check.broken[0].found == "over 2 domains: 2 hosts (node0, node1)"
+    assert check.because == ""
+
+
+# ------------------------------------------------------------------ domains
+
+
+def test_hosts_of_a_rack_are_one_domain():
+    layout = Layout(tp=8, pp=9, dp=2)
+    trays = placed(layout, in_blocks(4), domain_size=72, gpus_per_host=4)
+    (check,) = domains(trays, ["tp"])
+    assert (check.status, check.checked) == ("ok", 18)
+    (check,) = domains(placed(layout, in_blocks(4)), ["tp"])
+    assert len(check.broken) == 18
+
+
+def test_tp_16_straddles_racks_of_72():
+    layout = Layout(tp=16, pp=9, dp=1)
+    found = placed(layout, in_blocks(4), domain_size=72, gpus_per_host=4)
+    (check,) = domains(found, ["tp"])
+    assert [wrong.ranks[0] for wrong in check.broken] == [64]
+
+
+def test_hosts_that_are_not_known_leave_groups_unknown():
+    layout = Layout(tp=4, pp=1, dp=2)
+    found = placed(layout, lambda rank: 0 if rank < 2 else None)
+    (check,) = domains(found, ["tp"])
+    assert (check.status, check.unknown, check.found) == ("unknown", 2, "")
+    assert "the host of 6 ranks is not known: give --hosts FILE" in check.because
+    # two hosts are enough to break it, whatever the others are
+    found = placed(layout, lambda rank: rank if rank < 2 else None)
+    (check,) = domains(found, ["tp"])
+    assert (check.status, check.checked, check.unknown) == ("broken", 1, 1)
+
+
+def test_cp_takes_the_fewest_domains_that_hold_it():
+    layout = Layout(tp=4, pp=1, dp=1, cp=4)
+    (check,) = near(placed(layout, in_blocks(8)), layout, ["tp"])
+    assert (check.name, check.level, check.status) == ("near", "warning", "ok")
+    assert check.expected == "in 2 domains, the fewest it fits into"
+    # hosts of 4 cannot do better than four
+    (check,) = near(placed(layout, in_blocks(4), domain_size=4), layout, ["tp"])
+    assert (check.status, check.expected[:12]) == ("ok", "in 4 domains")
+    # ranks 4 apart on hosts of 8 that hold every other block of TP
+    spread = placed(layout, lambda rank: rank // 4 % 2 + rank % 2 * 2, domain_size=8)
+    (check,) = near(spread, layout, ["tp"])
+    assert check.status == "ok"
+    assert near(spread, layout, ["tp", "cp"]) == []
+
+
+def test_cp_over_more_domains_than_it_needs_is_a_warning():
+    layout = Layout(tp=1, pp=1, dp=4, cp=4)
+    (check,) = near(placed(layout, round_robin(4), domain_size=4), layout, ["tp"])
+    assert (check.role, len(check.broken), check.level) == ("cp", 4, "warning")
+    assert check.found == "4 of 4 over 4 domains"
+
+
+def test_near_needs_domains():
+    layout = Layout(tp=1, pp=1, dp=1, cp=4)
+    assert near(placed(layout, lambda _: None), layout, []) == []
+
+
+# ------------------------------------------------------------------ rails
+
+
+def test_neighbours_on_other_rails_are_a_warning():
+    layout = Layout(tp=4, pp=1, dp=2)
+    turned = placed(layout, in_blocks(4), gpu_of=lambda rank: (rank + rank // 4) % 4)
+    check = one(rails(turned), "rails", "dp")
+    assert (check.level, len(check.broken), check.status) == ("warning", 4, "broken")
+    assert check.broken[0].found == "GPU 0 of node0, GPU 1 of node1"
+    found = verify(turned, None, Against())
+    assert found.failed() == ()
+    assert {c.name for c in found.failed(strict=True)} == {"rails"}
+
+
+def test_members_of_a_host_count_together_on_rails():
+    # two ranks of each DP group on each host
+    layout = Layout(tp=2, pp=1, dp=4)
+    check = one(rails(placed(layout, in_blocks(4))), "rails", "dp")
+    assert (check.status, check.found) == ("ok", "2 of 2")
+
+
+def test_without_local_indices_rails_are_unknown():
+    found = placed(Layout(tp=2, pp=1, dp=2), in_blocks(2))
+    blind = replace(found, places=replace(found.places, local=np.full(4, -1)))
+    check = one(rails(blind), "rails", "dp")
+    assert (check.status, check.unknown) == ("unknown", 2)
+    assert "rank,host,gpu" in check.because
+
+
+def test_groups_inside_a_domain_have_no_rails():
+    assert rails(placed(Layout(tp=2, pp=1, dp=2), in_blocks(4))) == []
+
+
+# ------------------------------------------------------------------ sizes
+
+
+def test_one_group_of_another_size_is_named():
+    layout = Layout(tp=4, pp=1, dp=4)
+    groups = [g for g in groups_of(layout) if g.ranks != (4, 5, 6, 7)]
+    halves = [group("tp", (4, 5)), group("tp", (6, 7))]
+    check = one(group_sizes(job([*groups, *halves], in_blocks(4)), None), "size", "tp")
+    assert check.found == "3 of 4 ranks, 2 of 2"
+    assert [wrong.ranks for wrong in check.broken] == [(4, 5), (6, 7)]
+    assert check.broken[0].hosts == ("node1",)
+
+
+def test_two_families_of_one_role_may_differ_where_each_covers_all_ranks():
+    # shards and replicas, both called data parallel by Megatron-LM
+    layout = Layout(tp=1, pp=1, dp=8)
+    shards = [group("dp", range(at, at + 4)) for at in (0, 4)]
+    replicas = [group("dp", (at, at + 4)) for at in range(4)]
+    found = job([*groups_of(layout, []), *shards, *replicas], in_blocks(8))
+    assert one(group_sizes(found, None), "size", "dp").status == "ok"
+    assert one(group_sizes(found, Planned(layout)), "size", "dp").status == "ok"
+    assert seen_layout(found).layout == layout
+    checks, _ = members(found, Planned(layout))
+    assert one(checks, "members", "dp").status == "ok"
+
+
+def test_sizes_are_held_against_the_plan():
+    found = placed(Layout(tp=4, pp=2, dp=2), in_blocks(4))
+    checks = group_sizes(found, Planned(Layout(tp=8, pp=2, dp=1)))
+    assert one(checks, "size", "tp").expected == "8 ranks"
+    assert len(one(checks, "size", "tp").broken) == 4
+    assert one(checks, "size", "pp").status == "ok"
+    assert one(checks, "size", "dp").broken[0].found == "2 ranks"
+
+
+def test_a_dimension_that_is_planned_and_missing_is_broken():
+    found = job(groups_of(Layout(tp=4, pp=1, dp=2), ["tp"]), in_blocks(4))
+    check = one(group_sizes(found, Planned(Layout(tp=4, pp=1, dp=2))), "size", "dp")
+    assert (check.status, check.found) == ("broken", "no group of dp")
+    silent = replace(found, telling=np.array([], np.int64))
+    check = one(group_sizes(silent, Planned(Layout(tp=4, pp=1, dp=2))), "size", "dp")
+    assert check.status == "unknown"
+    assert "do not declare their process groups" in check.because
+
+
+def test_groups_of_one_rank_are_no_finding_where_one_is_planned():
+    found = placed(Layout(tp=1, pp=1, dp=4), in_blocks(4))
+    roles = {check.role for check in group_sizes(found, Planned(Layout(1, 1, 4)))}
+    assert roles == {"dp", "dp_cp", "edp"}
+
+
+# ------------------------------------------------------------------ ranks of groups
+
+
+def test_a_rank_in_no_group_is_named_with_its_host():
+    found = placed(Layout(tp=2, pp=1, dp=4), in_blocks(2))
+    (lost,) = [g for g in found.of("tp") if g.ranks == (4, 5)]
+    check = one(coverage(without(found, lost)), "coverage", "tp")
+    assert check.broken == (Broken((4, 5), ("node2",), "rank 4-5 is in no group of tp"),)
+    assert check.found == "6 of 8 ranks in 3 groups"
+
+
+def test_a_rank_in_two_groups_is_named():
+    found = placed(Layout(tp=2, pp=1, dp=2), in_blocks(2))
+    extra = replace(found, groups=(*found.groups, group("tp", (1, 2))))
+    check = one(coverage(extra), "coverage", "tp")
+    assert "rank 1" in check.broken[0].found
+    assert "is in the group 0-1 too" in check.broken[0].found
+
+
+def test_ranks_that_were_not_read_are_in_no_group_that_is_known():
+    layout = Layout(tp=2, pp=1, dp=2)
+    seen = [g for g in groups_of(layout) if 0 in g.ranks]
+    found = job(seen, in_blocks(2), traced=[0])
+    check = one(coverage(found), "coverage", "tp")
+    assert (check.status, check.found) == ("ok", "2 of 4 ranks in 1 group")
+    assert check.because == "2 ranks in no group of those that were read"
+
+
+def test_missing_ranks_are_listed():
+    found = placed(Layout(tp=2, pp=1, dp=4), in_blocks(2), traced=[0, 1, 2, 4, 5, 6])
+    check = traced(found)
+    assert (check.status, check.level) == ("unknown", "remark")
+    assert check.because == "not read: rank 3,7"
+    assert traced(placed(Layout(2, 1, 2), in_blocks(2))).status == "ok"
+    unsized = traced(replace(found, world=None))
+    assert "do not tell how many ranks" in unsized.because
+
+
+def test_members_are_those_of_the_order_that_fits():
+    layout = Layout(tp=2, pp=2, dp=2)
+    found = job(groups_of(layout, order=ORDERS[1]), in_blocks(2))
+    checks, order = members(found, Planned(layout))
+    assert order == "tp-cp-ep-pp-dp"
+    assert all(check.status == "ok" for check in checks)
+    checks, order = members(found, Planned(layout, ORDERS[0]))
+    assert order == ORDERS[0]
+    check = one(checks, "members", "pp")
+    assert [wrong.ranks for wrong in check.broken] == [(0, 2), (1, 3), (4, 6), (5, 7)]
+    assert check.expected == "0,4 | 1,5 | ..."
+    assert one(checks, "members", "tp").status == "ok"
+
+
+def test_an_incomplete_group_is_as_planned_if_its_known_ranks_are():
+    layout = Layout(tp=4, pp=1, dp=2)
+    known = group("tp", (4, 6), size=4)
+    checks, _ = members(job([*groups_of(layout, []), known], in_blocks(4)), Planned(layout))
+    assert one(checks, "members", "tp").status == "ok"
+    known = group("tp", (3, 4), size=4)
+    checks, _ = members(job([*groups_of(layout, []), known], in_blocks(4)), Planned(layout))
+    assert one(checks, "members", "tp").status == "broken"
+
+
+def test_members_of_another_number_of_ranks_are_not_compared():
+    found = placed(Layout(tp=2, pp=1, dp=2), in_blocks(2))
+    checks, order = members(found, Planned(PUBLISHED))
+    assert order is None
+    assert {check.status for check in checks} == {"unknown"}
+    assert "has 1,024 ranks, the job 4" in checks[0].because
+
+
+def test_ranks_beyond_the_layout_are_none_of_it():
+    layout = Layout(tp=2, pp=1, dp=2)
+    beyond = replace(
+        job([*groups_of(layout, []), group("tp", (4, 5))], in_blocks(2)), world=None
+    )
+    checks, _ = members(beyond, Planned(layout))
+    assert one(checks, "members", "tp").status == "broken"
+
+
+# ------------------------------------------------------------------ world
+
+
+def test_degrees_that_do_not_multiply_to_the_ranks_are_broken():
+    groups = [
+        group("default", range(8)),
+        *(group("tp", (r, r + 1)) for r in range(0, 8, 2)),
+    ]
+    groups += [group("fsdp", (r, r + 2)) for r in (0, 1, 4, 5)]
+    found = job(groups, in_blocks(2))
+    check = world(found, seen_layout(found), None)
+    assert check.status == "broken"
+    assert check.found == "tp2 and dp·cp of 2, for 8 ranks"
+
+
+def test_another_number_of_ranks_than_planned_is_broken():
+    found = placed(Layout(tp=2, pp=1, dp=2), in_blocks(2))
+    check = world(found, seen_layout(found), Planned(PUBLISHED))
+    assert (check.status, check.found) == ("broken", "4 ranks")
+    assert check.expected == "1,024 ranks, as tp8,pp16,dp8 has"
+
+
+def test_what_no_group_tells_is_unknown():
+    found = job(groups_of(Layout(tp=2, pp=1, dp=2), []), in_blocks(2))
+    check = world(found, seen_layout(found), None)
+    assert (check.status, check.found) == ("unknown", "no degree")
+
+
+# ------------------------------------------------------------------ words
+
+
+def test_a_remark_never_fails_and_a_warning_only_where_it_is_asked_for():
+    wrong = (Broken((), (), ""),)
+    for level, plain, strict in (
+        ("rule", True, True),
+        ("warning", False, True),
+        ("remark", False, False),
+    ):
+        check = Check("x", "tp", level, "", "", 1, broken=wrong)
+        assert check.fails(strict=False) is plain
+        assert check.fails(strict=True) is strict
+    assert not Check("x", "tp", "rule", "", "", 1).fails(strict=True)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [([], "none"), ([4], "1 of 4 ranks"), ([2, 8, 8], "2 of 8 ranks, 1 of 2")],
+)
+def test_sizes_are_counted_largest_first(sizes, said):
+    assert tally(sizes) == said
