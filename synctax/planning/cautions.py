@@ -7,6 +7,7 @@ import numpy as np
 
 from synctax.arrays import I64, Bool
 from synctax.planning.costs import Costs
+from synctax.planning.divisibility import CHUNKS_WITHOUT_LAYERS
 from synctax.planning.domains import (
     CP,
     DP,
@@ -74,7 +75,7 @@ def _uneven(setting: Setting, layouts: Layouts, cost: Costs) -> Rule:
 
     return Rule(
         "uneven_stages",
-        (layers % chunks != 0) & (chunks <= layers),
+        (layers % chunks != 0) & (chunks <= layers + CHUNKS_WITHOUT_LAYERS),
         keyed(reason, layouts.pp, layouts.virtual_stages),
         nothing,
         f"pp·v divides {layers} layers",
@@ -117,10 +118,9 @@ def _sequence_parallel(setting: Setting, layouts: Layouts) -> Rule:
 
 def _close_to_full(setting: Setting, cost: Costs) -> Rule:
     held, budget = cost.memory, setting.budget_bytes
-    over = (held.memory_bytes <= budget) & (held.memory_hi_bytes > budget)
     return Rule(
         "memory_range",
-        over,
+        held.memory_hi_bytes > budget,
         each(
             lambda at: (
                 f"between {size_bytes(held.memory_lo_bytes[at])} and "

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from synctax.arrays import I64
 from synctax.planning.barriers import BARRIER_GROUPS
+from synctax.planning.divisibility import CHUNKS_WITHOUT_LAYERS
 from synctax.planning.domains import sizes
 from synctax.planning.pipeline import stage_layers
 from synctax.planning.training import DIMENSIONS, ORDERS
@@ -111,7 +112,7 @@ def _words(plan: "Plan", at: I64) -> Columns:
     layers = plan.setting.model.layers
     chunks = (plan.layouts.pp * plan.layouts.virtual_stages)[at]
     splits = {
-        one: split_text(layers, one) if one <= layers else None
+        one: split_text(layers, one) if one <= layers + CHUNKS_WITHOUT_LAYERS else None
         for one in np.unique(chunks).tolist()
     }
     return {

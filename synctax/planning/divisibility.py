@@ -13,6 +13,10 @@ from synctax.planning.setting import Setting
 from synctax.planning.shape import Model
 from synctax.planning.training import Training
 
+CHUNKS_WITHOUT_LAYERS: Final = 2
+"""The first chunk may hold the embedding alone and the last one the output layer: so Llama
+3 ran it (arXiv 2407.21783, section 3.3.2), and Megatron-LM where both count as layers."""
+
 WIDEST_TP: Final = 4096
 """Up to which tp a remedy is looked for."""
 
@@ -171,18 +175,23 @@ def _width(
 
 
 def _layers(model: Model, layouts: Layouts) -> Rule:
+    most = model.layers + CHUNKS_WITHOUT_LAYERS
+
     def reason(p: int, v: int) -> str:
-        return f"{model.layers} layers for pp·v = {p * v:,} chunks: less than one each"
+        return (
+            f"{model.layers} layers for pp·v = {p * v:,} chunks: less than one each, with "
+            "the first and the last left to embedding and output"
+        )
 
     def remedy(v: int) -> str:
-        return f"pp up to {model.layers // v}" + (f" with v {v}" if v > 1 else "")
+        return f"pp up to {most // v}" + (f" with v {v}" if v > 1 else "")
 
     return Rule(
         "layers",
-        layouts.pp * layouts.virtual_stages > model.layers,
+        layouts.pp * layouts.virtual_stages > most,
         keyed(reason, layouts.pp, layouts.virtual_stages),
         keyed(remedy, layouts.virtual_stages),
-        f"pp·v ≤ {model.layers} layers",
+        f"pp·v ≤ {model.layers} layers and {CHUNKS_WITHOUT_LAYERS}",
     )
 
 
