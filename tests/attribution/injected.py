@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-import synctax
 from synctax.attribution.attribute import Attribution
 from synctax.attribution.culprits import CLASSES, SIDES
 from synctax.attribution.labels import culprit_items, culprit_text
 from synctax.attribution.results import Known
 from synctax.graph.model import NodeKind
-from synctax.synth import Delay, InjectedTruth, SynthJob, Truth, truth, write
+from synctax.synth import Delay, InjectedTruth, SynthJob, Truth, write
 from synctax.synth.program import Program, build
-from tests.attribution.examples import attributed, measured
+from tests.attribution.examples import attributed
 
 SIDES_DRAWN = ("gpu", "gpu", "op", "gap", "call")
 LEAST_SIGMA = 5
@@ -80,12 +79,6 @@ def _tp_collectives(program: Program) -> int:
 def _path_sigma_us(jitter: float) -> float:
     """Standard deviation of a path between two collectives: some five kernels."""
     return jitter * 150 * 5**0.5
-
-
-def written(job: SynthJob, directory: Path) -> synctax.Tax:
-    """Write a job's traces and measure them."""
-    write(job, directory)
-    return measured(directory)
 
 
 def judge(case: Case, found: Attribution, known: Truth) -> Verdict:
@@ -169,5 +162,5 @@ def _is_it(found: Attribution, injected: InjectedTruth, number: int) -> bool:
 
 def run(case: Case, directory: Path, options: dict[str, str] | None = None) -> Verdict:
     """Write, measure, attribute and judge a case."""
-    written(case.job, directory)
-    return judge(case, attributed(directory, **(options or {})), truth(case.job))
+    known = write(case.job, directory)
+    return judge(case, attributed(directory, **(options or {})), known)

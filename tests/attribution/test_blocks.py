@@ -18,7 +18,7 @@ from synctax.attribution.blocks import FoundBlocks, block_times
 from synctax.attribution.walk import Reading
 from synctax.attribution.windows import windows
 from synctax.errors import SynctaxError
-from synctax.synth import SynthJob, truth, write
+from synctax.synth import SynthJob, write
 from synctax.synth.maxima import maxima
 from synctax.synth.path import LATENCIES, Timeline
 from synctax.synth.program import build
@@ -54,14 +54,14 @@ def simulated(request, tmp_path_factory):
     """A job's folder, and the paths of all ranks to each collective with a fence."""
     job = replace(JOBS[request.param], truth_paths=True, sync_records="full")
     directory = tmp_path_factory.mktemp("traces")
-    write(job, directory)
+    known = write(job, directory)
     program, state = build(job), initial_state(job, build(job))
     steps = {}
     for step in range(job.steps):
         steps[step], state = simulate_step(job, program, state, step, delays=())
     timeline = Timeline(job, program, maxima(program), steps)
     paths = {}
-    for (step, number, _), row in truth(job).rows():
+    for (step, number, _), row in known.rows():
         if row.lateness is not None:
             paths[row.group, row.group_ranks, row.index] = [
                 timeline.path(

@@ -9,9 +9,10 @@ import synctax
 from synctax.attribution.attribute import attribute
 from synctax.attribution.labels import culprit_text
 from synctax.attribution.results import Known
-from synctax.synth import Delay, SynthJob, truth, write
+from synctax.synth import Delay, SynthJob, write
 from tests.attribution.examples import attributed, kept
-from tests.attribution.injected import draw, judge, run, written
+from tests.attribution.injected import draw, judge, run
+from tests.laws import some
 
 QUIET = SynthJob(
     tp=4,
@@ -25,15 +26,22 @@ QUIET = SynthJob(
 )
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_a_delay_that_shows_is_blamed_on_its_rank_and_cause(seed, tmp_path):
-    verdict = run(draw(seed), tmp_path)
-    assert verdict.what in ("ok", "hidden"), verdict.detail
+def test_a_delay_that_shows_is_blamed_on_its_rank_and_cause(tmp_path):
+    for seed in some(range(8)):
+        verdict = run(draw(seed), tmp_path / str(seed))
+        assert verdict.what in ("ok", "hidden"), (seed, verdict.detail)
 
 
 def found_in(job, directory):
-    written(job, directory)
-    return attributed(directory)
+    """Attribute a job, and recall what was put into it."""
+    known = write(job, directory)
+    return attributed(directory), known
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory):
+    """Attribute the job without any delay."""
+    return found_in(QUIET, tmp_path_factory.mktemp("calm"))[0]
 
 
 def numbers(found, group):
@@ -43,25 +51,20 @@ def numbers(found, group):
     return [n for n, name in enumerate(role) if name == group]
 
 
-def test_a_host_delay_within_its_lead_changes_nothing(tmp_path):
+def test_a_host_delay_within_its_lead_changes_nothing(calm, tmp_path):
     delay = Delay(2, 2, 30, 150.0, "gap")
-    late = replace(QUIET, delays=(delay,))
-    slack_us = truth(late).injected[0].slack_us
-    assert slack_us > 150, "the host runs ahead by more"
-    calm = found_in(QUIET, tmp_path / "calm")
-    same = found_in(late, tmp_path / "late")
+    same, known = found_in(replace(QUIET, delays=(delay,)), tmp_path)
+    assert known.injected[0].slack_us > 150, "the host runs ahead by more"
     np.testing.assert_array_equal(same.results.tax_ns, calm.results.tax_ns)
     np.testing.assert_array_equal(
         same.results.path_variation_ns, calm.results.path_variation_ns
     )
 
 
-def test_a_longer_host_delay_raises_the_tax_by_what_exceeds_the_lead(tmp_path):
+def test_a_longer_host_delay_raises_the_tax_by_what_exceeds_the_lead(calm, tmp_path):
     delay = Delay(2, 2, 30, 9_000.0, "gap")
-    late = replace(QUIET, delays=(delay,))
-    injected = truth(late).injected[0]
-    calm = found_in(QUIET, tmp_path / "calm")
-    found = found_in(late, tmp_path / "late")
+    found, known = found_in(replace(QUIET, delays=(delay,)), tmp_path)
+    injected = known.injected[0]
     matches = found.tax.matches
     (number,) = (
         n
@@ -80,7 +83,7 @@ def test_a_longer_host_delay_raises_the_tax_by_what_exceeds_the_lead(tmp_path):
 def test_who_waited_for_another_group_is_not_the_origin(tmp_path):
     """Rank 2 is late in tp; its tp group waits, and so is late for fsdp."""
     late = replace(QUIET, delays=(Delay(2, 1, 24, 5_000.0, "gpu"),))
-    found = found_in(late, tmp_path)
+    found, _ = found_in(late, tmp_path)
     results, matches = found.results, found.tax.matches
     hit = [
         n
@@ -113,8 +116,7 @@ def test_the_longest_kernel_is_not_the_late_one(tmp_path):
     """What a profiler's list of long kernels suggests is innocent here."""
     delay = Delay(1, 1, 2, 70.0)
     job = replace(QUIET, delays=(delay,))
-    written(job, tmp_path)
-    known = truth(job)
+    known = write(job, tmp_path)
     case = replace(draw(1), job=job, delay=delay)
     right = judge(case, attributed(tmp_path), known)
     wrong = judge(case, attributed(tmp_path, method="longest"), known)

@@ -4,9 +4,8 @@ import pytest
 
 from synctax.attribution.labels import culprit_text
 from synctax.attribution.results import Known
-from synctax.synth import SynthJob, truth
+from synctax.synth import SynthJob, write
 from tests.attribution.examples import attributed
-from tests.attribution.injected import written
 
 TIE_NS = 3_000
 JOBS = {
@@ -28,7 +27,7 @@ def known_and_found(request, tmp_path_factory):
 
     job = replace(JOBS[request.param], truth_paths=True, sync_records="full")
     directory = tmp_path_factory.mktemp("traces")
-    written(job, directory)
+    known = write(job, directory)
     found = attributed(directory)
     matches, rows = found.tax.matches, {}
     for number, slot in enumerate(found.results.slot.tolist()):
@@ -36,7 +35,7 @@ def known_and_found(request, tmp_path_factory):
         rows[group.role, group.ranks, int(matches.index[slot])] = number
     pairs = [
         (one, rows[one.group, one.group_ranks, one.index])
-        for one in truth(job).collectives()
+        for one in known.collectives()
         if one.lateness is not None
     ]
     assert len(pairs) > 20

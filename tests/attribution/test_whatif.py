@@ -17,7 +17,7 @@ from synctax.errors import SynctaxError
 from synctax.graph.model import NodeKind
 from synctax.schema import WHATIF, WHATIF_OPS, WHATIF_STEPS
 from synctax.synth import Delay, SynthJob, write
-from synctax.workspace import Workspace
+from tests.attribution.examples import kept
 from tests.trace import builders
 
 JOB = SynthJob(tp=2, fsdp=2, layers=2, steps=3)
@@ -50,16 +50,15 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def recorded(shared_traces, tmp_path_factory):
+def recorded(shared_traces):
     """Read a recorded job once and return its world."""
     known = {}
 
     def recorded(name):
         if name not in known:
-            space = Workspace(tmp_path_factory.mktemp("space"))
-            ranks = REAL[name]
-            job = synctax.load([shared_traces / name], ranks=ranks, workers=1, cache=space)
-            known[name] = read_world(synctax.measure(job), workers=1, cache=space)
+            folder, ranks = shared_traces / name, REAL[name]
+            job = synctax.load([folder], ranks=ranks, workers=1, cache=kept(folder))
+            known[name] = read_world(synctax.measure(job), workers=1, cache=kept(folder))
         return known[name]
 
     return recorded

@@ -12,8 +12,9 @@ import click
 
 from synctax.attribution.attribute import attribute
 from synctax.attribution.options import Options
-from synctax.synth import truth
-from tests.attribution.injected import draw, judge, written
+from synctax.synth import write
+from tests.attribution.examples import measured
+from tests.attribution.injected import draw, judge
 
 METHODS = {
     "critical path (default)": Options(),
@@ -34,9 +35,9 @@ def main(cases: int, first: int) -> None:
     hidden = 0
     for seed in range(first, first + cases):
         case = draw(seed)
-        known = truth(case.job)
         with tempfile.TemporaryDirectory() as directory:
-            tax = written(case.job, Path(directory))
+            known = write(case.job, Path(directory))
+            tax = measured(Path(directory))
             verdicts = {
                 name: judge(case, attribute(tax, options=options, workers=1), known)
                 for name, options in METHODS.items()

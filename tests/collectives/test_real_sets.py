@@ -6,6 +6,7 @@ import pytest
 
 from synctax.collectives.load import load
 from synctax.collectives.tax import Tax, measure
+from tests.attribution.examples import kept
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +16,8 @@ def taxes(shared_traces):
 
     def of(name: str) -> Tax:
         if name not in known:
-            job = load([str(shared_traces / name)], workers=1)
+            folder = shared_traces / name
+            job = load([str(folder)], workers=1, cache=kept(folder))
             known[name] = measure(job, include_head=True)
         return known[name]
 
@@ -101,7 +103,8 @@ def test_waits_told_by_starts_agree_with_waits_told_by_durations(taxes):
 
 
 def test_the_head_is_set_apart_unless_it_is_asked_for(shared_traces):
-    tax = measure(load([str(shared_traces / "megatron-tp8-a100")], workers=1))
+    folder = shared_traces / "megatron-tp8-a100"
+    tax = measure(load([str(folder)], workers=1, cache=kept(folder)))
     rows = tax.per_collective()
     assert rows.status.tolist() == ["head"] + ["ok"] * 83
     assert isinstance(tax.to_frame(), pd.DataFrame)
