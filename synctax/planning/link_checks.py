@@ -106,8 +106,8 @@ def _spoken(found: Speeds, known: Bool) -> str:
     if not np.isnan(peak).all():
         share = float(np.nanmedian(net[known] / peak))
         text += f" ({percent(share)} of the link)"
-    if known.sum() > 1:
-        worst = int(net.argmin())
+    worst = int(net.argmin())
+    if rate_gb_per_s(float(net[worst])) != rate_gb_per_s(middle):
         text += (
             f", worst {rate_gb_per_s(float(net[worst]))} "
             f"({rank_text(found.groups[worst].ranks)})"

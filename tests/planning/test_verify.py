@@ -1,0 +1,690 @@
+"""What links and bytes tell of a job, and a plan that it is held against."""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synctax.bandwidth.nccl_tests import Measured
+from synctax.collectives.load import load
+from synctax.collectives.model import Group, Op
+from synctax.collectives.tax import measure
+from synctax.errors import BadInputError, SynctaxError
+from synctax.planning.inputs import read_platform
+from synctax.planning.layout import Layout, Layouts
+from synctax.planning.observed import observe
+from synctax.planning.plan_file import PlanFile, PlanRow, choose, read_plan
+from synctax.planning.planned import Planned
+from synctax.planning.shape import Experts, Model
+from synctax.planning.speeds import Links
+from synctax.planning.training import ORDERS, Assumptions, Training
+from synctax.planning.verify import Against, verify
+from synctax.planning.verify_words import verdict
+from synctax.planning.volumes import volumes
+from synctax.synth import Delay, SynthJob, write
+from tests.collectives.job import C, rank
+from tests.laws import examples
+from tests.planning.observed_jobs import group, in_blocks, job
+
+H100 = Links(nvlink_gb_per_s=450.0, nic_gb_per_s=50.0)
+PAYLOAD_BYTES = 64_000_000
+TRANSFER_US = 224.0
+"""Of an all-reduce of that size over 8 ranks at 500 GB/s of bus bandwidth."""
+
+
+def one(found, name, role):
+    (check,) = [c for c in found.checks if (c.name, c.role) == (name, role)]
+    return check
+
+
+def named(found):
+    return {(c.name, c.role) for c in found.checks}
+
+
+class Made:
+    """A job of TP groups that reduce at times which a test tells."""
+
+    def __init__(self, groups=4, size=2, **each):
+        self.groups = [tuple(range(at * size, at * size + size)) for at in range(groups)]
+        self.size = size
+        self.each = {
+            "payload": PAYLOAD_BYTES,
+            "op": Op.ALL_REDUCE,
+            "steps": 1,
+            "calls": 5,
+        } | each
+
+    def tax(self, durations_us):
+        """`durations_us(rank)` of every collective."""
+        ranks = []
+        for ranks_of in self.groups:
+            for number in ranks_of:
+                own = Group("1", ranks_of, "tp", self.size, "kernel")
+                calls = [
+                    C(
+                        50_000.0 * (k + 1) + 37 * (k % 3),
+                        durations_us(number),
+                        op=self.each["op"],
+                        payload=self.each["payload"],
+                        seq=k,
+                        step=k * self.each["steps"] // self.each["calls"],
+                    )
+                    for k in range(self.each["calls"])
+                ]
+                steps = [(n, 0.0, 1e6) for n in range(self.each["steps"])]
+                ranks.append(
+                    rank(
+                        number,
+                        calls,
+                        groups=[own],
+                        host=f"n{number // self.size}",
+                        steps=steps,
+                    )
+                )
+        return measure(ranks)
+
+    def observed(self, host_of=None, **more):
+        groups = [group("tp", ranks, communicates=True, name="1") for ranks in self.groups]
+        world = self.size * len(self.groups)
+        every = [group("default", range(world)), *groups]
+        return job(every, host_of or in_blocks(self.size), **more)
+
+    def verify(self, durations_us, against=None, **more):
+        tax = self.tax(durations_us)
+        return verify(self.observed(**more), tax, against or Against(links=H100))
+
+
+# ------------------------------------------------------------------ slow links, stragglers
+
+
+def test_healthy_siblings_are_as_fast_as_each_other():
+    found = Made().verify(lambda _: 300.0)
+    check = one(found, "busbw", "tp")
+    # 64 MB · 2·(1/2) in 300 µs
+    assert check.found.startswith("median 213 GB/s (47 % of the link)")
+    assert check.expected == "link 450 GB/s, 50 % of its siblings' or more"
+    assert check.status == "ok"
+    assert one(found, "straggler", "tp").found == "none of 4 groups"
+    assert found.failed(strict=True) == ()
+
+
+def test_a_slow_group_among_siblings_is_its_links_fault():
+    found = Made().verify(lambda number: 3_000.0 if number in (4, 5) else 300.0)
+    check = one(found, "busbw", "tp")
+    assert [wrong.ranks for wrong in check.broken] == [(4, 5)]
+    assert check.broken[0].hosts == ("node2",)
+    assert "10 % of its siblings'" in check.broken[0].found
+    assert "its links or its placement, not a straggler" in check.broken[0].found
+    assert one(found, "straggler", "tp").found == "none of 4 groups"
+    assert found.failed() == ()
+    assert {c.name for c in found.failed(strict=True)} == {"busbw"}
+
+
+def test_a_straggler_is_not_mistaken_for_a_slow_link():
+    # rank 5 comes 10 ms late to every collective: its sibling waits
+    found = Made().verify(lambda number: 10_300.0 if number == 4 else 300.0)
+    assert one(found, "busbw", "tp").status == "ok"
+    check = one(found, "straggler", "tp")
+    assert check.level == "remark"
+    assert check.found == (
+        "1 of 4 groups, most 4-5: 97 % waiting (6.21 GB/s with it, 213 GB/s net), "
+        "rank 5 (node2) last in 100 %"
+    )
+    assert check.because == "late ranks, not links: see `synctax attribute`"
+    assert found.failed(strict=True) == ()
+    assert any(line.startswith("note: tp straggler: 1 of 4") for line in verdict(found))
+
+
+@settings(max_examples=examples(20))
+@given(st.floats(1.0, 1e5), st.integers(0, 3))
+def test_no_wait_changes_what_is_said_of_a_link(wait_us, late):
+    made = Made(groups=2, calls=3)
+    waited = made.verify(lambda number: 300.0 + (number == late ^ 1) * wait_us)
+    assert one(waited, "busbw", "tp") == one(made.verify(lambda _: 300.0), "busbw", "tp")
+
+
+def test_all_groups_at_the_rate_of_a_nic_are_no_nvlink():
+    found = Made().verify(lambda _: 1_500.0)
+    check = one(found, "busbw", "tp")
+    assert len(check.broken) == 4
+    assert "no more than a NIC carries (50 GB/s), and NVLink carries 450 GB/s" in (
+        check.broken[0].found
+    )
+    # without a machine there is nothing to compare with but siblings
+    assert one(Made().verify(lambda _: 1_500.0, Against()), "busbw", "tp").status == "ok"
+
+
+def test_small_collectives_tell_latency_and_not_the_link():
+    found = Made(payload=4_096).verify(lambda _: 20.0)
+    check = one(found, "busbw", "tp")
+    assert check.status == "unknown"
+    assert check.because == "no collective of 1 MB or more whose wait is known"
+    # large enough to compare siblings, too small to fill NVLink
+    assert one(Made(payload=2_000_000).verify(lambda _: 60.0), "busbw", "tp").status == "ok"
+
+
+def test_a_lone_group_without_a_machine_has_nothing_beside_it():
+    check = one(Made(groups=1).verify(lambda _: 300.0, Against()), "busbw", "tp")
+    assert check.status == "unknown"
+    assert "--hardware NAME tells it" in check.because
+
+
+def test_groups_that_leave_a_domain_go_by_as_many_nics_as_members():
+    made = Made(groups=2, size=4)
+    found = made.verify(lambda _: 2_000.0, host_of=lambda number: number // 2)
+    # two members on each host: two NICs of 50 GB/s
+    assert one(found, "busbw", "tp").expected.startswith("link 100 GB/s")
+    assert found.per_group().query("group == 'tp'").link_gb_per_s.tolist() == [100.0] * 2
+
+
+def test_a_group_faster_than_its_link_is_not_where_it_is_said_to_be():
+    found = Made().verify(lambda _: 300.0, host_of=lambda number: number)
+    check = one(found, "busbw", "tp")
+    assert "hosts, domains or hardware are not what they are said to be" in check.because
+
+
+def test_hosts_that_are_not_known_leave_the_link_open():
+    found = Made().verify(lambda _: 300.0, host_of=lambda _: None)
+    assert (
+        one(found, "busbw", "tp").expected == "link 450 GB/s, 50 % of its siblings' or more"
+    )
+    groups = [group("dp", ranks, communicates=True) for ranks in ((0, 1), (2, 3))]
+    observed = job([group("default", range(4)), *groups], lambda _: None)
+    tax = Made(groups=2).tax(lambda _: 300.0)
+    renamed = replace(observed, groups=tuple(replace(g, name="1") for g in observed.groups))
+    check = one(verify(renamed, tax, Against(links=H100)), "busbw", "dp")
+    assert check.expected == "50 % of its siblings' or more"
+
+
+# ------------------------------------------------------------------ benchmarks
+
+
+def benchmark(rate_gb_per_s, sizes=(1_000_000, 64_000_000), n=2, op="all_reduce"):
+    """What nccl-tests print where every size runs at one rate."""
+    factor = 2 * (n - 1) / n
+    return tuple(
+        Measured("out.txt", op, n, size, size * factor / rate_gb_per_s / 1e3)
+        for size in sizes
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "status", "said"),
+    [
+        (250.0, "ok", "median 85 %, worst 85 %"),
+        (500.0, "broken", "median 43 %, worst 43 %"),
+    ],
+)
+def test_groups_are_held_against_what_was_measured(rate, status, said):
+    against = Against(links=H100, benchmarks=benchmark(rate))
+    check = one(Made().verify(lambda _: 300.0, against), "nccl-tests", "tp")
+    assert (check.status, check.found) == (status, said)
+    if check.broken:
+        assert check.broken[0].found == "43 % of what nccl-tests measured, net of the wait"
+
+
+def test_rates_between_two_sizes_are_interpolated():
+    slow, fast = benchmark(100.0, (1_000_000,)), benchmark(300.0, (100_000_000,))
+    made = Made(payload=10_000_000)
+    against = Against(benchmarks=(*slow, *fast))
+    # halfway between the sizes on a logarithmic scale: 200 GB/s
+    check = one(made.verify(lambda _: 100.0, against), "nccl-tests", "tp")
+    assert check.found.startswith("median 50 %")
+
+
+@pytest.mark.parametrize(
+    ("measured", "payload"),
+    [
+        (benchmark(300.0, n=8), PAYLOAD_BYTES),
+        (benchmark(300.0, op="all_gather"), PAYLOAD_BYTES),
+        (benchmark(300.0, (64_000_000,)), 2_000_000),
+        (benchmark(300.0, (1_000_000,)), PAYLOAD_BYTES),
+    ],
+)
+def test_what_was_not_measured_is_not_compared(measured, payload):
+    made = Made(payload=payload)
+    check = one(
+        made.verify(lambda _: 300.0, Against(benchmarks=measured)), "nccl-tests", "tp"
+    )
+    assert (check.status, check.unknown, check.found) == ("unknown", 4, "")
+
+
+def test_what_to_measure_is_named():
+    against = Against(benchmarks=benchmark(300.0, n=8))
+    check = one(Made().verify(lambda _: 300.0, against), "nccl-tests", "tp")
+    assert check.because == "no size within reach was measured: all_reduce on 2 ranks"
+
+
+# ------------------------------------------------------------------ bytes of a plan
+
+
+def row(layout, microbatches=1.0, barriers=5.0, order=None, **sent):
+    every = dict.fromkeys(("tp", "pp", "dp", "cp", "ep"), 0.0) | sent
+    return PlanRow(layout, order, microbatches, barriers, every, True)
+
+
+LAYOUT = Layout(tp=2, pp=1, dp=4)
+STEP_BYTES = 5 * PAYLOAD_BYTES
+"""Five all-reduces over two ranks send each payload once."""
+
+
+def with_row(made, one_row, **more):
+    return made.verify(lambda _: 300.0, Against(Planned(LAYOUT), one_row, **more))
+
+
+def test_bytes_of_a_step_are_those_of_the_plan():
+    found = with_row(Made(), row(LAYOUT, tp=STEP_BYTES))
+    check = one(found, "bytes", "tp")
+    assert (check.status, check.level) == ("ok", "warning")
+    assert check.found == "320 MB, as predicted"
+    assert one(found, "microbatches", "tp").found == "1 by 5 collectives of tp"
+
+
+def test_twice_the_bytes_are_told_from_twice_the_microbatches():
+    found = with_row(Made(), row(LAYOUT, 4.0, 10.0, tp=2 * STEP_BYTES))
+    check = one(found, "bytes", "tp")
+    assert check.status == "broken"
+    assert check.found == "320 MB, 50 % less"
+    assert check.because.startswith("2 times less: another number of microbatches")
+    check = one(found, "microbatches", "tp")
+    assert (check.status, check.expected) == ("broken", "4 a step")
+    assert check.found == "2 by 5 collectives of tp"
+
+
+def test_a_ratio_of_no_whole_number_is_not_explained():
+    found = with_row(Made(), row(LAYOUT, tp=STEP_BYTES / 1.4))
+    check = one(found, "bytes", "tp")
+    assert (check.found, check.because) == ("320 MB, 40 % more", "")
+    found = with_row(Made(), row(LAYOUT, tp=STEP_BYTES / 1.4), bytes_tolerance=0.5)
+    assert one(found, "bytes", "tp").status == "ok"
+
+
+def test_bytes_are_per_step():
+    found = with_row(Made(steps=5), row(LAYOUT, tp=PAYLOAD_BYTES, barriers=1.0))
+    assert one(found, "bytes", "tp").status == "ok"
+    assert one(found, "microbatches", "tp").status == "ok"
+
+
+def test_without_steps_bytes_are_unknown():
+    found = with_row(Made(steps=0), row(LAYOUT, tp=STEP_BYTES))
+    for name, role in (("bytes", "tp"), ("microbatches", "")):
+        check = one(found, name, role)
+        assert check.status == "unknown"
+        assert "call profiler.step() once a training step" in check.because
+
+
+def test_payloads_that_no_trace_tells_leave_bytes_unknown():
+    found = with_row(Made(payload=-1), row(LAYOUT, tp=STEP_BYTES))
+    check = one(found, "bytes", "tp")
+    assert check.status == "unknown"
+    assert check.because.startswith("the traces do not tell the bytes of 40 collectives")
+
+
+def test_a_dimension_that_was_silent_is_unknown():
+    found = with_row(Made(), row(LAYOUT, tp=STEP_BYTES, dp=1e9))
+    check = one(found, "bytes", "dp")
+    assert (check.status, check.because) == ("unknown", "no collective of dp was recorded")
+    assert ("bytes", "cp") not in named(found)
+
+
+def test_microbatches_that_nothing_tells_are_unknown():
+    found = Made().verify(
+        lambda _: 300.0, Against(Planned(Layout(1, 1, 8)), row(Layout(1, 1, 8)))
+    )
+    assert "it takes TP, EP or PP" in one(found, "microbatches", "").because
+    found = with_row(Made(), row(LAYOUT, barriers=float("nan"), tp=STEP_BYTES))
+    assert one(found, "microbatches", "").status == "unknown"
+
+
+def test_messages_between_stages_count_half_and_tell_microbatches():
+    # two stages: each sends m activations or gradients and receives as many
+    layout = Layout(tp=1, pp=2, dp=1)
+    ranks = []
+    for number in (0, 1):
+        own = Group("2", (0, 1), "pp", 2, "kernel")
+        calls = [
+            C(1_000.0 * (k + 1), 100.0, op=Op.SEND_RECV, payload=1_000_000, seq=k, step=0,
+              peer=1 - number)
+            for k in range(8)
+        ]  # fmt: skip
+        ranks.append(rank(number, calls, groups=[own], steps=[(0, 0.0, 1e6)]))
+    groups = [group("default", (0, 1)), group("pp", (0, 1), communicates=True)]
+    found = verify(
+        job(groups, in_blocks(1)),
+        measure(ranks),
+        Against(Planned(layout), row(layout, 4.0, float("nan"), pp=4_000_000.0)),
+    )
+    assert one(found, "bytes", "pp").status == "ok"
+    assert one(found, "microbatches", "pp").found == "4 by 8 collectives of pp"
+    # ranks do not leave a send together, so its wait and rate are not known
+    assert ("busbw", "pp") not in named(found)
+
+
+# ------------------------------------------------------------------ synth against formulas
+
+HIDDEN, SEQUENCE, LAYERS = 1024, 2048, 3
+TOKEN_BYTES = 2 * HIDDEN * SEQUENCE
+"""Activations of one microbatch of one sequence, in BF16: payload of a TP collective."""
+
+
+def model(experts=None, parameters=1e9):
+    return Model(
+        "made", LAYERS, HIDDEN, 16, 16, 4096, 1000, parameters, parameters, True, False, 64,
+        experts,
+    )  # fmt: skip
+
+
+def synth_bytes(tmp_path, options, layout, training, shape):
+    """What ranks of a made-up job sent, and what the formulas say of each dimension."""
+    write(SynthJob(layers=LAYERS, steps=2, **options), tmp_path)
+    read = load([str(tmp_path)])
+    tax = measure(read)
+    predicted = volumes(shape, training, Layouts.of([layout]))
+    sent = {
+        name: float(getattr(predicted, f"{name}_bytes")[0])
+        for name in ("tp", "pp", "dp", "cp", "ep")
+    }
+    against = Against(Planned(layout), row(layout, **sent), bytes_tolerance=0.01)
+    return verify(observe(read, tax.matches.groups), tax, against)
+
+
+@pytest.mark.parametrize("tp_op", ["reduce_scatter", "all_reduce"])
+def test_bytes_of_tp_are_those_of_the_formula(tmp_path, tp_op):
+    # a layer: all-gather and reduce-scatter around attention and around the MLP, forward
+    # and backward; the payload of each is b·s·h in BF16
+    layout = Layout(tp=4, pp=1, dp=1)
+    found = synth_bytes(
+        tmp_path,
+        {"tp": 4, "fsdp": 1, "tp_op": tp_op, "tp_payload_bytes": TOKEN_BYTES},
+        layout,
+        Training(batch=1, sequence=SEQUENCE),
+        model(),
+    )
+    assert one(found, "bytes", "tp").status == "ok"
+
+
+def test_bytes_of_dp_are_those_of_the_formula(tmp_path):
+    # one all-reduce of all gradients in FP32 a step
+    layout = Layout(tp=1, pp=1, dp=4)
+    found = synth_bytes(
+        tmp_path,
+        {"tp": 1, "fsdp": 1, "dp": 4, "dp_payload_bytes": 4 * 10_000_000},
+        layout,
+        Training(batch=4, sequence=SEQUENCE, sharding="none"),
+        model(parameters=1e7),
+    )
+    assert one(found, "bytes", "dp").status == "ok"
+
+
+def test_bytes_of_fsdp_are_those_of_the_formula_with_gradients_of_two_bytes(tmp_path):
+    # synth gathers a layer's parameters forward and backward and reduces as many bytes:
+    # 2 + 2 + 2 B a parameter, where the formula reduces FP32: 2 + 2 + 4
+    layout, parameters = Layout(tp=1, pp=1, dp=4), LAYERS * 8_000_000
+    found = synth_bytes(
+        tmp_path,
+        {"tp": 1, "fsdp": 4, "fsdp_payload_bytes": 2 * 8_000_000},
+        layout,
+        Training(batch=4, sequence=SEQUENCE, sharding="parameters"),
+        model(parameters=parameters * 6 / 8),
+    )
+    assert one(found, "bytes", "dp").status == "ok"
+
+
+def test_bytes_of_ep_are_those_of_the_formula(tmp_path):
+    # dispatch and combine, forward and backward, of k copies of each token of a rank
+    top_k = 2
+    layout = Layout(tp=1, pp=1, dp=4, ep=4)
+    found = synth_bytes(
+        tmp_path,
+        {"tp": 1, "fsdp": 4, "ep": 4, "ep_payload_bytes": TOKEN_BYTES * top_k},
+        layout,
+        Training(batch=4, sequence=SEQUENCE),
+        model(Experts(8, top_k, 512)),
+    )
+    assert one(found, "bytes", "ep").status == "ok"
+
+
+def test_bytes_of_another_sequence_are_not(tmp_path):
+    found = synth_bytes(
+        tmp_path,
+        {"tp": 4, "fsdp": 1, "tp_payload_bytes": TOKEN_BYTES},
+        Layout(tp=4, pp=1, dp=1),
+        Training(batch=1, sequence=2 * SEQUENCE),
+        model(),
+    )
+    check = one(found, "bytes", "tp")
+    assert check.status == "broken"
+    assert check.because.startswith("2 times less")
+
+
+# ------------------------------------------------------------------ made-up jobs end to end
+
+
+def made_up(tmp_path, links=H100, **options):
+    write(SynthJob(layers=2, steps=3, hosts=2, **options), tmp_path)
+    read = load([str(tmp_path)])
+    tax = measure(read)
+    return verify(observe(read, tax.matches.groups), tax, Against(links=links))
+
+
+def test_delays_of_one_rank_are_a_straggler(tmp_path):
+    delays = tuple(
+        Delay(5, step, None, 20_000.0, "op", f"tp:{at}")
+        for step in range(3)
+        for at in (1, 5, 9)
+    )
+    found = made_up(tmp_path, tp=4, fsdp=2, delays=delays)
+    assert one(found, "busbw", "tp").status == "ok"
+    assert "4-7: 9" in one(found, "straggler", "tp").found
+    assert "rank 5 (node-1) last" in one(found, "straggler", "tp").found
+
+
+def test_low_bandwidth_is_no_straggler(tmp_path):
+    found = made_up(tmp_path, tp=4, fsdp=2, bandwidth_gb_per_s=20.0)
+    assert len(one(found, "busbw", "tp").broken) == 2
+    assert one(found, "straggler", "tp").found == "none of 2 groups"
+    # FSDP crosses hosts and may be as slow as NICs
+    assert one(found, "busbw", "fsdp").status == "ok"
+
+
+# ------------------------------------------------------------------ roles that are not told
+
+
+def test_a_nameless_group_stands_for_the_one_planned_dimension_of_its_size():
+    nameless = [group("default", range(8), communicates=True)]
+    found = verify(job(nameless, in_blocks(8)), None, Against(Planned(Layout(8, 1, 1))))
+    assert found.seen.layout == Layout(8, 1, 1)
+    assert one(found, "domain", "tp").status == "ok"
+    assert [note.reason for note in found.notes] == ["group_taken_for_role"]
+    # of two dimensions of that size it may be either
+    square = [group("default", range(4), communicates=True)]
+    found = verify(job(square, in_blocks(4)), None, Against(Planned(Layout(4, 1, 4))))
+    assert found.notes == ()
+
+
+def test_what_a_plan_keeps_in_a_domain_has_to_be_there():
+    layout = Layout(tp=2, pp=2, dp=4)
+    groups = [group("default", range(16))]
+    for role in ("tp", "pp", "dp"):
+        ranks = Planned(layout).members(role, getattr(layout, role), ORDERS[1])[0]
+        groups += [group(role, one_) for one_ in ranks.tolist()]
+    found = verify(
+        job(groups, in_blocks(4), domain_size=4, gpus_per_host=4),
+        None,
+        Against(Planned(layout, ORDERS[1])),
+    )
+    assert one(found, "domain", "pp").status == "ok"
+    assert ("domain", "dp") not in named(found)
+    scattered = job(groups, lambda number: number % 4, domain_size=4, gpus_per_host=4)
+    found = verify(scattered, None, Against(Planned(layout, ORDERS[1])))
+    assert {c.role for c in found.failed()} == {"tp", "pp"}
+
+
+# ------------------------------------------------------------------ tables
+
+
+def test_tables_hold_every_check_and_every_group():
+    found = Made().verify(lambda number: 3_000.0 if number in (4, 5) else 300.0)
+    frame = found.to_frame()
+    assert len(frame) == len(found.checks)
+    row_ = frame[(frame.check == "busbw") & (frame.group == "tp")].iloc[0]
+    assert (row_.status, row_.ranks, row_.hosts) == ("broken", "4-5", "node2")
+    assert row_.groups_broken == 1
+    assert frame[frame.check == "traced"].iloc[0].isna().group
+    groups = found.per_group()
+    slow = groups[groups.ranks == "4-5"].iloc[0]
+    assert (slow.faults, slow.domains, slow.n_hosts) == ("busbw", "node2", 1)
+    assert slow.busbw_of_siblings == pytest.approx(0.1)
+    assert slow.busbw_gb_per_s_median == pytest.approx(21.33, rel=1e-3)
+    silent = groups[groups.group == "default"].iloc[0]
+    assert silent.isna().busbw_gb_per_s_median
+    assert not silent.communicates
+    (broken,) = found.broken()
+    assert broken["ranks"] == [4, 5]
+    assert broken["hosts"] == ["node2"]
+    assert repr(found).startswith("<Verification: 1 broken, ")
+
+
+def test_the_verdict_says_what_was_read_and_seen():
+    found = Made().verify(lambda _: 300.0)
+    assert verdict(found)[0].startswith("8 ranks of 8 read on 4 hosts; groups of tp2; the")
+    blind = Made().verify(lambda _: 300.0, host_of=lambda _: None)
+    assert verdict(blind)[0].startswith("8 ranks of 8 read, hosts unknown; groups of tp2")
+    unsized = replace(blind, observed=replace(blind.observed, world=None))
+    assert verdict(unsized)[0].startswith("8 ranks read, hosts unknown")
+
+
+def test_the_verdict_names_faults_once_and_reasons_once():
+    found = Made().verify(lambda number: 3_000.0 if number in (4, 5) else 300.0)
+    lines = verdict(found)
+    assert sum(line.startswith("warning: tp busbw: 1 of 4 groups") for line in lines) == 1
+    assert any("every rule that can be checked holds, 1 warning" in line for line in lines)
+    assert any(line.startswith("broken: tp busbw") for line in verdict(found, strict=True))
+    unknown = [line for line in lines if line.startswith("unknown: ")]
+    assert len(unknown) == len(set(unknown))
+
+
+def test_nothing_known_is_said():
+    silent = job([group("default", range(4))], lambda _: None)
+    lines = verdict(verify(silent, None, Against()))
+    assert "no rule can be checked" in lines
+
+
+def test_the_order_of_a_job_is_read_off_its_groups():
+    layout = Layout(tp=2, pp=2, dp=2)
+    groups = [group("default", range(8))]
+    for role in ("tp", "pp", "dp"):
+        ranks = Planned(layout).members(role, 2, ORDERS[1])[0]
+        groups += [group(role, one_) for one_ in ranks.tolist()]
+    found = verify(job(groups, in_blocks(2)), None, Against())
+    assert found.order == ORDERS[1]
+    assert verdict(found)[0].endswith("those of tp2,pp2,dp2, ranks as tp-cp-ep-pp-dp")
+
+
+# ------------------------------------------------------------------ files of plans
+
+PLATFORM = read_platform("dgx-h100")
+
+
+def plan_text(count=1, **changes):
+    one_row = {
+        "layout": "tp2,pp1,dp4", "tp": 2, "pp": 1, "dp": 4, "cp": 1, "ep": 1,
+        "virtual_stages": 1, "microbatches": 1, "barriers": 12.0, "tp_bytes": 5.0,
+        "pp_bytes": 0, "dp_bytes": None, "cp_bytes": 0, "ep_bytes": 0, "more": "unread",
+        "order": "tp-cp-ep-dp-pp", "eliminated_because": None,
+    }  # fmt: skip
+    document = {
+        "schema": "synctax.plan/1",
+        "parameters": {
+            "model": asdict(model()),
+            "platform": asdict(PLATFORM),
+            "training": asdict(Training(batch=8, sequence=2048)),
+            "assumptions": asdict(Assumptions()),
+        },
+        "rows": [dict(one_row) for _ in range(count)],
+    }
+    for path, value in changes.items():
+        *parents, name = path.split("__")
+        at = document
+        for parent in parents:
+            at = at[int(parent)] if parent.isdigit() else at[parent]
+        at[name] = value
+    return orjson.dumps(document)
+
+
+def plan_file(tmp_path, data):
+    path = tmp_path / "plan.json"
+    path.write_bytes(data)
+    return path
+
+
+def test_a_plan_is_read_whole(tmp_path):
+    found = read_plan(plan_file(tmp_path, plan_text()))
+    assert isinstance(found, PlanFile)
+    assert found.model == model()
+    assert found.platform == PLATFORM
+    assert found.training == Training(batch=8, sequence=2048)
+    (only,) = found.rows
+    assert only.layout == LAYOUT
+    assert only.order == "tp-cp-ep-dp-pp"
+    assert only.sent_bytes == {"tp": 5.0, "pp": 0.0, "dp": 0.0, "cp": 0.0, "ep": 0.0}
+    assert only.feasible
+    assert choose(found, None) == (only, ())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"schema": "synctax.measure/1"}, "has the schema 'synctax.measure/1'"),
+        ({"rows": []}, "has no rows"),
+        ({"parameters__model__layers": "many"}, r"parameters.model.layers"),
+        ({"parameters__platform__domain": 0}, "parameters.platform has domain 0; expected"),
+        ({"parameters__training": {}}, "missing required field `batch`"),
+        ({"rows__0__dp": 0}, "row 1 has dp 0; expected above 0"),
+        ({"rows__0__tp_bytes": "5 GB"}, r"rows\[0\].tp_bytes"),
+    ],
+)
+def test_a_plan_that_is_none_is_refused_with_its_place(tmp_path, changes, said):
+    with pytest.raises(BadInputError, match=said) as caught:
+        read_plan(plan_file(tmp_path, plan_text(**changes)))
+    assert "plan.json" in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"", b"[1, 2]", b"{", b"\xff"])
+def test_a_file_of_no_plan_is_refused(tmp_path, data):
+    with pytest.raises(BadInputError, match="is no plan in JSON"):
+        read_plan(plan_file(tmp_path, data))
+    with pytest.raises(BadInputError, match="is no plan in JSON"):
+        read_plan(tmp_path / "none.json")
+
+
+def test_of_several_layouts_the_first_feasible_one_is_taken_and_said(tmp_path):
+    changes = {"rows__1__layout": "x"}
+    found = read_plan(plan_file(tmp_path, plan_text(2, **changes)))
+    out = replace(found.rows[0], feasible=False, layout=Layout(8, 1, 1))
+    both = replace(found, rows=(out, found.rows[1]))
+    chosen, (note,) = choose(both, None)
+    assert chosen.layout == LAYOUT
+    assert (note.reason, note.count) == ("plan_layout_chosen", 1)
+    assert choose(both, Layout(8, 1, 1)) == (out, ())
+    with pytest.raises(SynctaxError, match="no layout tp1,pp1,dp8; it has tp8,pp1"):
+        choose(both, Layout(1, 1, 8))
+    with pytest.raises(SynctaxError, match="none is feasible; --layout tells"):
+        choose(replace(both, rows=(out, out)), None)
+    with pytest.raises(SynctaxError, match="and 2 more"):
+        choose(replace(both, rows=(out,) * 8), Layout(1, 1, 8))
+
+
+def test_the_order_of_a_plan_is_that_of_its_rows_else_of_the_training(tmp_path):
+    changes = {
+        "rows__0__order": None,
+        "parameters__training__order": "tp-cp-ep-pp-dp",
+    }
+    found = read_plan(plan_file(tmp_path, plan_text(**changes)))
+    assert found.rows[0].order == "tp-cp-ep-pp-dp"
+    assert np.isnan(
+        read_plan(plan_file(tmp_path, plan_text(rows__0__barriers=None))).rows[0].barriers
+    )
