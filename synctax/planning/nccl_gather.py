@@ -21,7 +21,7 @@ from synctax.planning.nccl_messages import (
     parse,
     version,
 )
-from synctax.planning.nccl_text import Message, Tally, messages
+from synctax.planning.nccl_text import Message, Tally, known_host, messages
 
 Graph = LinkLine | RingLine | TreeLine
 
@@ -109,6 +109,7 @@ class Gathered:
     processes: dict[tuple[str, int], Process] = field(default_factory=dict)
     versions: set[str] = field(default_factory=set)
     tally: Tally = field(default_factory=Tally)
+    hosts: set[str] = field(default_factory=set)
     torn: list[Message] = field(default_factory=list)
 
     def read(self, path: str) -> None:
@@ -119,10 +120,10 @@ class Gathered:
         BadInputError
             If it is no log of NCCL.
         """
-        for message in messages(path, self.tally):
+        for message in messages(path, self.tally, self.hosts):
             if isinstance(message, str):
                 self._version(message)
-            elif message.torn and (message.host, message.pid) not in self.processes:
+            elif message.torn:
                 self.torn.append(message)
             else:
                 self._take(message)
@@ -130,9 +131,7 @@ class Gathered:
     def finish(self) -> None:
         """Take what had to wait for the rest: messages whose host may not be its name."""
         for message in self.torn:
-            known = (host for host, _ in self.processes if message.host.endswith(host))
-            host = max(known, key=len, default=message.host)
-            self._take(message._replace(host=host))
+            self._take(message._replace(host=known_host(message.host, self.hosts)))
         for process in self.processes.values():
             for thread in process.threads.values():
                 process.loose += thread.waiting

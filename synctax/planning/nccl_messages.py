@@ -276,4 +276,4 @@ def _devices(text: str) -> DeviceLine | None:
         port_and_rail = ids.split(":")[:2]
         if slash and re.fullmatch(_ID, port_and_rail[-1]) and len(port_and_rail) > 1:
             rails[int(one)] = int(port_and_rail[1])
-    return DeviceLine(names, rails)
+    return DeviceLine(names, rails) if names else None

@@ -46,16 +46,14 @@ class Gpus:
         found = self.by_bus.get((seat.process.host, bus), seat.cuda_dev)
         return -1 if found is None else found
 
-    def teller(self, process: Process, cuda_dev: int, line: Graph) -> int:
+    def teller(self, process: Process, cuda_dev: int, line: LinkLine) -> int:
         """Tell the local index of the GPU of a process that told a loose line."""
         on_gpu = {self.seat(one) for one in process.seats if one.cuda_dev == cuda_dev}
         if len(on_gpu) == 1:
             return on_gpu.pop()
-        if isinstance(line, LinkLine):
-            text = line.target_gpu if line.direction == "receive" else line.source_gpu
-            told = self.text(process.host, text)
-            return cuda_dev if told is None else told
-        return cuda_dev
+        text = line.target_gpu if line.direction == "receive" else line.source_gpu
+        told = self.text(process.host, text)
+        return cuda_dev if told is None else told
 
     def text(self, host: str, text: str) -> int | None:
         """Tell the local index of what stands in brackets: an index, or a PCI bus."""

@@ -114,11 +114,13 @@ def rails(log: NcclLog) -> tuple[Rail, ...]:
     -------
     tuple of Rail
         One for each GPU that the log tells of, in order of hosts and local indices. `nic`
-        is the one that most of its connections use, `near` all of them, the most used
-        first. What another rank's proxy sends (PXN) counts for that rank's GPU.
+        is the one that it sends and receives over outside collectives, or as a proxy of
+        other ranks (PXN); without these the one that most of its connections use. `near`
+        are all that it uses.
     """
     owners = {(one.communicator, one.rank): (one.host, one.gpu) for one in log.members}
     used: dict[tuple[str, int], Counter[tuple[int, str]]] = {}
+    own: Counter[tuple[tuple[str, int], tuple[int, str]]] = Counter()
     for member in log.members:
         used.setdefault((member.host, member.gpu), Counter())
     for link in log.links:
@@ -127,17 +129,19 @@ def rails(log: NcclLog) -> tuple[Rail, ...]:
             owner = owners.get((link.communicator, link.proxy))
         if link.nic is None or owner is None:
             continue
-        used.setdefault(owner, Counter())[link.nic, _nic(link)] += 1
+        nic = link.nic, _nic(link)
+        used.setdefault(owner, Counter())[nic] += 1
+        own[owner, nic] += link.connection > 0 or link.proxy is not None
     ranks = {(one.host, one.gpu): one.rank for one in reversed(log.members)}
-    return tuple(
-        _rail(*owner, ranks.get(owner), counted) for owner, counted in sorted(used.items())
-    )
-
-
-def _rail(host: str, gpu: int, rank: int | None, counted: Counter[tuple[int, str]]) -> Rail:
-    nics = sorted(counted, key=lambda nic: (-counted[nic], nic))
-    dev, name = nics[0] if nics else (None, None)
-    return Rail(host, gpu, rank, name, dev, tuple(name for _, name in nics), None)
+    found = []
+    for owner, counted in sorted(used.items()):
+        # a ring may leave a host through a NIC that is not its last GPU's own
+        order = {nic: (-own[owner, nic], -count, nic) for nic, count in counted.items()}
+        nics = sorted(counted, key=order.__getitem__)
+        dev, name = nics[0] if nics else (None, None)
+        names = tuple(name for _, name in nics)
+        found.append(Rail(*owner, ranks.get(owner), name, dev, names, None))
+    return tuple(found)
 
 
 def _nic(link: Link) -> str:
@@ -286,7 +290,7 @@ def _around(
 
 
 def strays(topology: Topology, found: tuple[Rail, ...]) -> tuple[tuple[Rail, Rail], ...]:
-    """List GPUs that use another NIC than those that are nearest to them.
+    """List GPUs that use NICs, but none of those that are nearest to them.
 
     Parameters
     ----------
@@ -312,5 +316,5 @@ def strays(topology: Topology, found: tuple[Rail, ...]) -> tuple[tuple[Rail, Rai
     return tuple(
         (rail, replace(expected, host=rail.host))
         for rail, expected in pairs
-        if expected is not None and rail.nic is not None and rail.nic not in expected.near
+        if expected is not None and rail.near and not {*rail.near} & {*expected.near}
     )

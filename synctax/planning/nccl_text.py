@@ -84,7 +84,8 @@ class Message(NamedTuple):
         File, with the number of its line.
     number : int
     torn : bool
-        Whether it interrupted another's line, whose rest may stick to its host.
+        Whether it interrupted another's line, whose rest may stick to its host: no line
+        before began with that.
     whole : bool
         Whether its line goes to its end, and not to another message or to where the
         file was cut.
@@ -107,7 +108,7 @@ class Message(NamedTuple):
         return f"{self.path}, line {self.number}"
 
 
-def messages(path: str, tally: Tally) -> Iterator[Message | str]:
+def messages(path: str, tally: Tally, hosts: set[str]) -> Iterator[Message | str]:
     """Yield the messages of a log, and as text lines that may tell the version.
 
     Parameters
@@ -115,6 +116,8 @@ def messages(path: str, tally: Tally) -> Iterator[Message | str]:
     path : str
     tally : Tally
         Told what was cut, joined or damaged.
+    hosts : set of str
+        Names of hosts that lines began with; it grows.
 
     Raises
     ------
@@ -126,7 +129,7 @@ def messages(path: str, tally: Tally) -> Iterator[Message | str]:
     for line in _lines(path, tally):
         if "CCL " not in line.text:
             continue
-        for message in _of(line, tally):
+        for message in _of(line, tally, hosts):
             found += isinstance(message, Message)
             yield message
     if line.number and not found:
@@ -143,24 +146,26 @@ class _Line(NamedTuple):
     ended: bool
 
 
-def _of(line: _Line, tally: Tally) -> Iterator[Message | str]:
+def _of(line: _Line, tally: Tally, hosts: set[str]) -> Iterator[Message | str]:
     """Take a line apart into the messages that it holds."""
     text = _ESCAPE.sub("", line.text) if "\x1b" in line.text else line.text
     heads = [
-        (host.end(), head)
+        (before[0][::-1], head)
         for head in _HEADER.finditer(text)
-        if (host := _HOST_BACKWARDS.match(text[: head.start()][: -_HOST_LENGTH - 1 : -1]))
+        if (before := _HOST_BACKWARDS.match(text[: head.start()][: -_HOST_LENGTH - 1 : -1]))
     ]
     if not heads:
         yield text
         return
+    hosts.add(heads[0][0])
     if len(heads) > 1:
         tally.add("nccl_lines_joined", f"{line.path}, line {line.number}")
-    for at, (length, head) in enumerate(heads):
+        heads[1:] = [(known_host(host, hosts), head) for host, head in heads[1:]]
+    for at, (host, head) in enumerate(heads):
         last = at == len(heads) - 1
-        end = len(text) if last else heads[at + 1][1].start() - heads[at + 1][0]
+        end = len(text) if last else heads[at + 1][1].start() - len(heads[at + 1][0])
         yield Message(
-            text[head.start() - length : head.start()],
+            host,
             int(head[1]),
             int(head[2]),
             int(head[3]),
@@ -168,9 +173,21 @@ def _of(line: _Line, tally: Tally) -> Iterator[Message | str]:
             text[head.end() : end].strip(),
             line.path,
             line.number,
-            torn=at > 0,
+            torn=host not in hosts,
             whole=last and line.ended,
         )
+
+
+def known_host(found: str, hosts: set[str]) -> str:
+    """Take the end of another line off a host, if what is left is known to be one.
+
+    Parameters
+    ----------
+    found : str
+    hosts : set of str
+        That are known.
+    """
+    return max((host for host in hosts if found.endswith(host)), key=len, default=found)
 
 
 def _lines(path: str, tally: Tally) -> Iterator[_Line]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Job:
-    """Ranks in order on hosts; rank r of a host's GPU g uses NIC `nic(g)`."""
+    """Ranks in order on hosts, which have a NIC for each GPU."""
 
     hosts: int = 2
     gpus: int = 4
@@ -92,23 +92,28 @@ class Job:
             at = ring.index(rank)
             before, after = ring[at - 1], ring[(at + 1) % len(ring)]
             label = self._channel(channel)
-            other, near = self.home(before)
-            if other != host:
-                nic = self.arrive(near)
-                yield f"{label} : {self._end(before)} -> {self._end(rank)} [receive] via NET/IB/{nic}/GDRDMA"
+            # a ring enters and leaves hosts through the NIC of the GPU that it enters at
+            nic = channel % self.gpus
+            if self.home(before)[0] != host:
+                ends = f"{self._end(before)} -> {self._end(rank)}"
+                yield f"{label} : {ends} [receive] via NET/IB/{self.arrive(nic)}/GDRDMA"
             other, far = self.home(after)
+            ends = f"{self._end(rank)} -> {self._end(after)}"
             if other != host:
-                yield f"{label} : {self._end(rank)} -> {self._end(after)} [send] via NET/IB/{gpu}/GDRDMA"
+                by = (
+                    f"({host * self.gpus + nic})"
+                    if self.style >= (2, 12) and nic != gpu
+                    else ""
+                )
+                yield f"{label} : {ends} [send] via NET/IB/{nic}{by}/GDRDMA"
             elif tuple(sorted((gpu, far))) in self.shm:
                 name = (
-                    "via SHM/direct/direct"
-                    if self.style >= (2, 14)
-                    else "via direct shared memory"
+                    "SHM/direct/direct" if self.style >= (2, 14) else "direct shared memory"
                 )
-                yield f"Channel {channel:02} : {self._end(rank)} -> {self._end(after)} {name}"
+                yield f"Channel {channel:02} : {ends} via {name}"
             else:
                 how = "CUMEM" if self.style >= (2, 18) else "IPC"
-                yield f"{label} : {self._end(rank)} -> {self._end(after)} via P2P/{how}/read"
+                yield f"{label} : {ends} via P2P/{how}/read"
 
 
 @dataclass
