@@ -8,6 +8,7 @@ import synctax
 from synctax.attribution.attribute import Attribution, attribute
 from synctax.attribution.options import Options
 from synctax.collectives.tax import Tax
+from synctax.trace.kineto import read_rank
 from synctax.trace.model import RankTrace
 from tests.conftest import ROOT
 
@@ -31,6 +32,11 @@ class Kept:
 def kept(folder: Path) -> Kept:
     """Keep the files of a folder."""
     return Kept()
+
+
+def read(path: Path) -> RankTrace:
+    """Read a file, once."""
+    return kept(path.parent).read(str(path), lambda: read_rank(path))
 
 
 @cache

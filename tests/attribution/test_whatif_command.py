@@ -72,7 +72,8 @@ def envelope(result) -> dict:
     return json.loads(result.stdout)
 
 
-def test_the_view_is_golden(ask, golden):
+def test_the_view_is_golden(ask, columns, golden):
+    columns(EXAMPLE, Path(".synctax"))
     result = ask(EXAMPLE, "class=gemm:median", "rank=5:median", "tax=0", more=["-q"])
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""

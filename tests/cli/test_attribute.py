@@ -63,13 +63,15 @@ def envelope(result) -> dict:
     return json.loads(result.stdout)
 
 
-def test_the_view_is_golden(attribute, golden):
+def test_the_view_is_golden(attribute, columns, golden):
+    columns(EXAMPLE, Path(".synctax"))
     result = attribute(EXAMPLE, "-q")
     assert result.exit_code == 0, result.stderr
     golden("attribute/tp4-fsdp2.txt", result.stdout)
 
 
-def test_json_is_an_envelope_with_the_promised_keys(attribute):
+def test_json_is_an_envelope_with_the_promised_keys(attribute, columns):
+    columns(EXAMPLE, Path(".synctax"))
     told = envelope(attribute(EXAMPLE, "--format", "json"))
     assert told["schema"] == "synctax.attribute/1"
     assert list(told["rows"][0]) == list(ATTRIBUTE.names)

@@ -7,14 +7,14 @@ import pytest
 
 from synctax.collectives.extract import extract
 from synctax.collectives.model import Op
-from synctax.trace.kineto import read_rank
+from tests.attribution import examples
 
 TRACES = Path(__file__).resolve().parents[3] / "shared" / "traces"
 pytestmark = pytest.mark.skipif(not TRACES.is_dir(), reason="no ../shared/traces")
 
 
 def read(path):
-    return extract(read_rank(path))
+    return extract(examples.read(path))
 
 
 def ranks_of(folder):

@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 from synctax.collectives.load import load, require, survey
 from synctax.errors import BadInputError, SynctaxError
 from synctax.trace.discover import discover
+from tests.attribution.examples import kept
 from tests.collectives.traces import all_reduce, gemm, job, trace, write
 
 
@@ -296,7 +297,8 @@ def test_a_link_to_nothing_is_a_rank_that_cannot_be_read(tmp_path):
 def test_real_jobs_load_with_ranks_from_their_content(
     shared_traces, folder, ranks, kernels
 ):
-    found = load([str(shared_traces / folder)])
+    path = shared_traces / folder
+    found = load([str(path)], cache=kept(path))
     assert [r.rank for r in found.ranks] == list(range(ranks))
     assert {r.comm_kernels for r in found.ranks} == kernels
     assert {f.rank_source for f in found.files} == {"content"}

@@ -27,31 +27,26 @@ JOB = SynthJob(
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    """Block times that traces tell, by law."""
+def predicted():
+    """Predictions from block times as simulated, which are those that traces tell."""
+    n = np.array(LARGER, np.float64)
     return {
-        law: from_traces(replace(JOB, jitter_law=law), tmp_path_factory.mktemp(law))
+        law: bootstrap(
+            standardise(simulated(replace(JOB, jitter_law=law))), n, resamples=60
+        )
         for law in LAWS
     }
 
 
-@pytest.fixture(scope="module")
-def predicted(found):
-    """Predictions from them, by law."""
-    n = np.array(LARGER, np.float64)
-    return {
-        law: bootstrap(standardise(blocks.times), n, resamples=60)
-        for law, blocks in found.items()
-    }
-
-
 @pytest.mark.parametrize("law", LAWS)
-def test_traces_tell_the_block_times_that_were_simulated(found, law):
-    told, made = found[law].times, simulated(replace(JOB, jitter_law=law))
+def test_traces_tell_the_block_times_that_were_simulated(tmp_path, law):
+    job = replace(JOB, jitter_law=law, steps=12)
+    found, made = from_traces(job, tmp_path), simulated(job)
+    told = found.times
     assert_allclose(told.us, made.us, rtol=0, atol=1e-9)
     assert_allclose(told.measured_us, made.measured_us, rtol=0, atol=1e-9)
     assert len(np.unique(told.block)) == len(made.blocks)
-    assert found[law].coverage.share == found[law].coverage.tax_share == 1
+    assert found.coverage.share == found.coverage.tax_share == 1
 
 
 @pytest.mark.parametrize(

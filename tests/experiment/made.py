@@ -12,6 +12,7 @@ import synctax
 from synctax.attribution.attribute import Attribution
 from synctax.experiment.hits import Hits
 from synctax.experiment.recovered import Recovered, Setting
+from tests.attribution.examples import kept
 from tests.trace.builders import annotation, cpu_op, distributed, group_config, trace
 
 BASE_NS = 1_700_000_000_000_000_000
@@ -154,8 +155,9 @@ def edit(path: Path, **keys: object) -> None:
 @cache
 def attributed(folder: Path, **options: object) -> Attribution:
     """Measure and attribute a folder, in this process."""
-    job = synctax.load([str(folder)], workers=1)
-    return synctax.attribute(synctax.measure(job, **options), workers=1)
+    job = synctax.load([str(folder)], workers=1, cache=kept(folder))
+    tax = synctax.measure(job, **options)
+    return synctax.attribute(tax, workers=1, cache=kept(folder))
 
 
 def judged(folder: Path, *, group: str | None = None, **options: object) -> Recovered:

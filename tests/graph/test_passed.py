@@ -14,6 +14,7 @@ from synctax.graph.build import build_graph
 from synctax.graph.critical_path import deciding_edges
 from synctax.graph.model import EdgeKind, Provenance
 from synctax.trace.kineto import read_rank
+from tests.attribution.examples import read
 from tests.graph.made import Told, launch, sync
 from tests.graph.programs import programs, simulate
 from tests.graph.test_laws import RECORDS, plain_law
@@ -65,7 +66,7 @@ def test_no_edge_to_a_call_that_did_not_wait_decides(program, records):
 
 @pytest.mark.parametrize(("name", "count"), REAL.items())
 def test_on_recorded_jobs_no_decision_changes(shared_traces, name, count):
-    trace = read_rank(min((shared_traces / name).iterdir()))
+    trace = read(min((shared_traces / name).iterdir()))
     graph, other = build_graph(trace), without(trace)
     same_decisions(graph, other)
     assert graph.parent.size - other.parent.size == count

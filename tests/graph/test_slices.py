@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from synctax.graph.slices import exclusive_slices
-from synctax.trace.kineto import read_rank
 from synctax.trace.model import EventKind
+from tests.attribution.examples import read
 from tests.laws import examples
 
 EPOCH_NS = 1_700_000_000_000_000_000
@@ -292,7 +292,7 @@ def test_an_event_that_ends_before_it_starts_is_refused():
 )
 def test_real_traces_are_sliced_as_by_a_stack(shared_traces, name, clipped):
     (path,) = shared_traces.glob(name)
-    events = read_rank(path).events
+    events = read(path).events
     cpu = np.flatnonzero(np.isin(events.kind, CPU_KINDS))
     lane, start = events.lane[cpu], events.start_ns[cpu]
     end = start + events.duration_ns[cpu]

@@ -1,6 +1,7 @@
 """A tax in words: who is accused, and of what only."""
 
 import re
+from functools import cache
 
 import pytest
 
@@ -83,12 +84,18 @@ SHOWN = {
 }
 
 
+@cache
+def forty(table, host) -> tuple[Tax, Result]:
+    """The tax of forty collectives of a pair, and a table of it."""
+    tax = measured([1] * 40, host=host)
+    return tax, Result(table, SHOWN[table][0](tax))
+
+
 def table_of(table, width, monkeypatch, *, host="node0") -> list[str]:
     """What a terminal of a width shows of forty collectives of a pair."""
-    tax = measured([1] * 40, host=host)
-    frame, render = SHOWN[table]
+    tax, result = forty(table, host)
+    render = SHOWN[table][1]
     monkeypatch.setenv("COLUMNS", str(width))
-    result = Result(table, frame(tax))
     return to_text(render(result) if render else parts(tax, result)[:1]).splitlines()
 
 

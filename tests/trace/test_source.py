@@ -191,7 +191,7 @@ def test_a_reader_that_stops_early_stops_the_thread():
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_what_unpacks_to_very_much_comes_in_blocks_of_bounded_size(pack):
-    size = 256 * 2**20
+    size = 96 * 2**20
     damage = Damage()
     packed = pack(b"[" + bytes(size) + b"]")
     blocks = [len(block) for block in plain_blocks(io.BytesIO(packed), damage)]
