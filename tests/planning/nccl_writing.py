@@ -2,6 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from synctax.planning.nccl_log import read_nccl_log
+from synctax.planning.nccl_model import NcclLog
 
 # ruff: noqa: E501
 
@@ -166,3 +172,57 @@ class Xml:
             "        </nic>",
             "      </pci>",
         ]
+
+
+def read_texts(folder: Path, *texts: str | bytes) -> NcclLog:
+    """Read texts as if each were a file."""
+    paths = [folder / f"{at}.log" for at in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_nccl_log(paths)
+
+
+def joined(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def whole(job: Job) -> str:
+    return joined([line for rank in job.texts() for line in rank])
+
+
+def start(rank: int, nranks: int, host: str, gpu: int, **more: object) -> list[str]:
+    """The beginning and the end of a communicator."""
+    pid = 100 + gpu
+    values = {"pointer": f"0x{rank + 1}", "commId": None, "lines": (), **more}
+    after = f" commId 0x{values['commId']}" if values["commId"] else ""
+    if "color" in values:
+        after = (
+            f" parent {values['parent']} splitCount {values['count']} "
+            f"color {values['color']} key {rank}"
+        )
+    head = f"{host}:{pid}:{pid} [{gpu}] NCCL INFO "
+    comm = (
+        f"{head}comm {values['pointer']} rank {rank} nranks {nranks} cudaDev {gpu} "
+        f"nvmlDev {gpu} busId {(gpu + 1) << 12:x}{after} - Init "
+    )
+    lines = values["lines"]
+    assert isinstance(lines, tuple)
+    return [f"{comm}START", *(head + line for line in lines), f"{comm}COMPLETE"]
+
+
+def notes(log: NcclLog) -> dict[str, int]:
+    return {note.reason: note.count for note in log.notes}
+
+
+STYLES = [(2, 7), (2, 10), (2, 14), (2, 17), (2, 18), (2, 21), (2, 27)]
+
+jobs = st.builds(
+    Job,
+    hosts=st.integers(1, 3),
+    gpus=st.integers(1, 4),
+    channels=st.integers(1, 3),
+    style=st.sampled_from(STYLES),
+).filter(lambda job: job.ranks > 1)
+
+
+HEAD = "h1:10:11 [0] NCCL INFO "
