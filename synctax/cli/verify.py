@@ -1,5 +1,6 @@
 """`synctax verify`: whether a job sits where it should."""
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ from synctax.planning.limits import DEFAULT_BYTES_TOLERANCE, DEFAULT_SLOW_SHARE
 from synctax.report.output import Output, Result
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from synctax.planning.verify import Verification
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -91,6 +94,23 @@ class Share(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
     help="Output of all_reduce_perf and the like, on ranks placed as these. Repeatable.",
 )
 @click.option(
+    "--topology",
+    "topologies",
+    type=_FILE,
+    multiple=True,
+    metavar="FILE",
+    help="What NCCL wrote to NCCL_TOPO_DUMP_FILE: NICs and NVLinks of GPUs. Repeatable.",
+)
+@click.option(
+    "--nccl-log",
+    "logs",
+    type=_FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Output of the job with NCCL_DEBUG=INFO: hosts and GPUs of ranks, rails, rings, "
+    "P2P. Repeatable.",
+)
+@click.option(
     "--slow-share",
     type=Share(),
     default=DEFAULT_SLOW_SHARE,
@@ -130,6 +150,8 @@ def verify(
     domain: int | None,
     hardware: str | None,
     benchmarks: tuple[Path, ...],
+    topologies: tuple[Path, ...],
+    logs: tuple[Path, ...],
     slow_share: float,
     bytes_tolerance: float,
     group: str | None,
@@ -161,9 +183,11 @@ def verify(
       synctax verify traces/ --layout tp8,pp4,dp4 --hardware dgx-h100 --per-group
     """
     from synctax.cli.reading import read_job, worth_saying
-    from synctax.cli.verify_stages import Asked, look, read
+    from synctax.cli.verify_stages import Asked, commands, look, other_row, read
     from synctax.collectives.load import require
+    from synctax.report import verify_view
     from synctax.report.output import emit, notes
+    from synctax.schema import VERIFY, VERIFY_GROUPS
     from synctax.workspace import Workspace
 
     asked = Asked(
@@ -174,6 +198,8 @@ def verify(
         domain=domain,
         hardware=hardware,
         benchmarks=benchmarks,
+        topologies=topologies,
+        logs=logs,
         slow_share=slow_share,
         bytes_tolerance=bytes_tolerance,
         group=group,
@@ -194,7 +220,8 @@ def verify(
         )
     )
     found = look(job, asked, files)
-    left_out = (*found.notes, *files.notes)
+    left_out = (*found.notes, *files.notes, *other_row(found, asked, files))
+    runs = commands(files)
     parameters = {
         "traces": traces,
         "manifest": manifest,
@@ -202,29 +229,35 @@ def verify(
         **asked.told(),
         "strict": strict,
     }
-    result = _result(found, parameters, left_out, per_group=per_group, strict=strict)
+    extra = {
+        **_extra(found, strict=strict),
+        "nccl_tests_commands": [dataclasses.asdict(run) for run in runs],
+    }
+    table, frame = (VERIFY, found.to_frame)
+    if per_group:
+        table, frame = (VERIFY_GROUPS, found.per_group)
+    result = Result(table, frame(), parameters, left_out, extra)
     said = worth_saying(left_out, out.verbosity)
     notes([*([unwritable] if unwritable else []), *said], out)
-    emit(result, out, render=lambda shown: _render(found, shown, strict=strict))
+
+    def render(shown: Result) -> "list[RenderableType]":
+        if per_group:
+            return verify_view.groups(shown)
+        lines = verify_view.checks(found, shown, strict=strict)
+        return lines if benchmarks else [*lines, *verify_view.runs(runs)]
+
+    emit(result, out, render=render)
     failed = found.failed(strict=strict)
     if failed:
         told = ", ".join(f"{one.role} {one.name}".strip() for one in failed)
         raise GateFailedError(f"the job does not sit as it should: {told}")
 
 
-def _result(
-    found: "Verification",
-    parameters: dict[str, Any],
-    left_out: Any,
-    *,
-    per_group: bool,
-    strict: bool,
-) -> Result:
+def _extra(found: "Verification", *, strict: bool) -> dict[str, Any]:
     from synctax.planning.verify_words import verdict
-    from synctax.schema import VERIFY, VERIFY_GROUPS
 
     layout, places = found.seen.layout, found.observed.places
-    extra = {
+    return {
         "verdict": verdict(found, strict=strict),
         "failed": bool(found.failed(strict=strict)),
         "layout": None if layout is None else str(layout),
@@ -235,15 +268,3 @@ def _result(
         "domains_known_by": places.domain_known_by,
         "broken": found.broken(),
     }
-    if per_group:
-        return Result(VERIFY_GROUPS, found.per_group(), parameters, left_out, extra)
-    return Result(VERIFY, found.to_frame(), parameters, left_out, extra)
-
-
-def _render(found: "Verification", result: Result, *, strict: bool) -> Any:
-    from synctax.report import verify_view
-    from synctax.schema import VERIFY_GROUPS
-
-    if result.table is VERIFY_GROUPS:
-        return verify_view.groups(result)
-    return verify_view.checks(found, result, strict=strict)

@@ -1,6 +1,6 @@
 """From the options of `verify` to what a job is held against, and to what was found."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from synctax.collectives.tax import Tax
     from synctax.notes import Note
     from synctax.planning.hosts_file import HostMap
+    from synctax.planning.nccl_commands import Command
+    from synctax.planning.nccl_machine import Topology
+    from synctax.planning.nccl_model import NcclLog
     from synctax.planning.observed import Observed
     from synctax.planning.plan_file import PlanFile, PlanRow
     from synctax.planning.planned import Planned
@@ -32,6 +35,8 @@ class Asked:
     domain: int | None = None
     hardware: str | None = None
     benchmarks: tuple[Path, ...] = ()
+    topologies: tuple[Path, ...] = ()
+    logs: tuple[Path, ...] = ()
     slow_share: float = DEFAULT_SLOW_SHARE
     bytes_tolerance: float = DEFAULT_BYTES_TOLERANCE
     group: str | None = None
@@ -48,6 +53,8 @@ class Asked:
             "domain": self.domain,
             "hardware": self.hardware,
             "nccl_tests": self.benchmarks,
+            "topology": self.topologies,
+            "nccl_log": self.logs,
             "slow_share": self.slow_share,
             "bytes_tolerance": self.bytes_tolerance,
             "group": self.group,
@@ -67,6 +74,8 @@ class Files:
     platform: "Platform | None"
     hosts: "HostMap | None"
     benchmarks: "tuple[Measured, ...]"
+    topologies: "tuple[Topology, ...]"
+    log: "NcclLog | None"
     notes: "tuple[Note, ...]"
 
 
@@ -82,6 +91,8 @@ def read(asked: Asked) -> Files:
     from synctax.planning.hosts_file import read_hosts
     from synctax.planning.inputs import read_platform
     from synctax.planning.layout import parse_layout
+    from synctax.planning.nccl_log import read_nccl_log
+    from synctax.planning.nccl_topology import read_topology
     from synctax.planning.plan_file import choose, read_plan
 
     notes: tuple[Note, ...] = ()
@@ -98,7 +109,11 @@ def read(asked: Asked) -> Files:
         measured, more = read_nccl_tests(asked.benchmarks)
         notes = (*notes, *more)
     hosts = None if asked.hosts_file is None else read_hosts(asked.hosts_file)
-    return Files(plan, row, platform, hosts, measured, notes)
+    topologies = tuple(map(read_topology, asked.topologies))
+    log = read_nccl_log(asked.logs) if asked.logs else None
+    notes = (*notes, *(note for one in topologies for note in one.notes))
+    notes = (*notes, *(log.notes if log else ()))
+    return Files(plan, row, platform, hosts, measured, topologies, log, notes)
 
 
 def look(job: "Job", asked: Asked, files: Files) -> "Verification":
@@ -117,16 +132,19 @@ def look(job: "Job", asked: Asked, files: Files) -> "Verification":
         If there is no group of the role asked for, or the layout does not fit the ranks.
     """
     from synctax.collectives.pool import gather
+    from synctax.planning.nccl_checks import hosts_in
     from synctax.planning.observed import observe, only
     from synctax.planning.verify import Against, verify
 
     tax = _tax(job, asked)
     groups = gather(job.ranks)[1] if tax is None else tax.matches.groups
-    platform = files.platform
+    platform, hosts = files.platform, files.hosts
+    if hosts is None and files.log is not None:
+        hosts = hosts_in(files.log, job.world_size)
     observed = observe(
         job,
         groups,
-        files.hosts,
+        hosts,
         domain_size=asked.domain or (platform.domain if platform else None),
         gpus_per_host=platform.gpus_per_host if platform else None,
     )
@@ -139,6 +157,8 @@ def look(job: "Job", asked: Asked, files: Files) -> "Verification":
         benchmarks=files.benchmarks,
         slow_share=asked.slow_share,
         bytes_tolerance=asked.bytes_tolerance,
+        topologies=files.topologies,
+        log=files.log,
     )
     return verify(observed, tax, against)
 
@@ -169,9 +189,41 @@ def _planned(asked: Asked, files: Files, observed: "Observed") -> "Planned | Non
 
 
 def _links(files: Files) -> "Links":
-    """Take line rates of links, as the platform states them."""
+    """Take line rates of links as the platform states them, else as NCCL saw them."""
+    from synctax.planning.nccl_checks import links_in
     from synctax.planning.speeds import Links
 
     if files.platform is None:
-        return Links()
+        return links_in(files.topologies)
     return Links(files.platform.nvlink_gb_per_s, files.platform.nic_gb_per_s)
+
+
+def other_row(found: "Verification", asked: Asked, files: Files) -> "list[Note]":
+    """Say so where the job has another layout of the plan than the one that was taken."""
+    from synctax.notes import Note
+
+    seen, row = found.seen.layout, files.row
+    if files.plan is None or row is None or asked.layout is not None or seen is None:
+        return []
+    likes = [
+        one.layout
+        for one in files.plan.rows
+        if replace(one.layout, virtual_stages=1) == seen
+    ]
+    if not likes or row.layout in likes:
+        return []
+    text = f"the job's groups are those of {likes[0]}, which the plan has too: --layout"
+    return [Note("plan_layout_differs", 1, f"{text} {likes[0]} takes it")]
+
+
+def commands(files: Files) -> "tuple[Command, ...]":
+    """List the runs of nccl-tests that measure the planned groups; none without a plan."""
+    from synctax.planning.nccl_commands import nccl_tests_commands
+
+    plan, row = files.plan, files.row
+    if plan is None or row is None or not row.feasible:
+        return ()
+    training = replace(plan.training, order=row.order)
+    return nccl_tests_commands(
+        plan.model, plan.platform, training, row.layout, plan.assumptions
+    )

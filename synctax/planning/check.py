@@ -50,6 +50,8 @@ class Check:
     broken : tuple of Broken
     because : str
         Why some could not be judged, and what would help; or what else is to be said.
+    unit : str
+        What is counted.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Check:
     unknown: int = 0
     broken: tuple[Broken, ...] = ()
     because: str = ""
+    unit: str = "group"
 
     @property
     def status(self) -> Status:

@@ -15,6 +15,9 @@ from synctax.planning.check import Check
 from synctax.planning.checks import coverage, group_sizes, members, traced, world
 from synctax.planning.limits import DEFAULT_BYTES_TOLERANCE, DEFAULT_SLOW_SHARE
 from synctax.planning.link_checks import against_benchmarks, bandwidths, stragglers
+from synctax.planning.nccl_checks import nccl_checks
+from synctax.planning.nccl_machine import Topology
+from synctax.planning.nccl_model import NcclLog
 from synctax.planning.observed import Observed, taken_for, unnamed
 from synctax.planning.place_checks import domains, near, rails, spread
 from synctax.planning.plan_file import PlanRow
@@ -47,6 +50,10 @@ class Against:
         Below this share of its siblings', or of a benchmark's, bandwidth a group is slow.
     bytes_tolerance : float
         By what share bytes and microbatches may differ from the plan's.
+    topologies : tuple of Topology
+        Machines as NCCL saw them.
+    log : NcclLog or None
+        What NCCL told of the job.
     """
 
     planned: Planned | None = None
@@ -55,6 +62,8 @@ class Against:
     benchmarks: tuple[Measured, ...] = ()
     slow_share: float = DEFAULT_SLOW_SHARE
     bytes_tolerance: float = DEFAULT_BYTES_TOLERANCE
+    topologies: tuple[Topology, ...] = ()
+    log: NcclLog | None = None
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -161,6 +170,7 @@ def verify(observed: Observed, tax: Tax | None, against: Against) -> Verificatio
     if against.row is not None and moved is not None:
         checks += sent(moved, against.row, against.bytes_tolerance)
         checks.append(microbatches(moved, against.row, against.bytes_tolerance))
+    checks += nccl_checks(against.topologies, against.log)
     return Verification(
         observed=observed,
         against=against,

@@ -1,6 +1,5 @@
 """What was found of a job, in sentences."""
 
-from collections import Counter
 from collections.abc import Iterator
 
 from synctax.planning.check import Check
@@ -69,13 +68,11 @@ def fault(check: Check) -> str:
     """
     first = check.broken[0]
     subject = f"{check.role} {check.name}".strip()
-    if not first.ranks:
-        text = f"{subject}: {first.found}, expected {check.expected}"
-    else:
-        count = counted(len(check.broken), "group")
-        of = f"{len(check.broken):,} of {counted(check.checked, 'group')}"
-        many = of if check.checked >= len(check.broken) else count
-        text = f"{subject}: {many}; first ranks {rank_text(first.ranks)}: {first.found}"
+    text = f"{subject}: {first.found}, expected {check.expected}"
+    if first.ranks or len(check.broken) > 1:
+        many = f"{len(check.broken):,} of {counted(check.checked, check.unit)}"
+        ranks = f" ranks {rank_text(first.ranks)}" if first.ranks else ""
+        text = f"{subject}: {many}; first{ranks}: {first.found}"
         if check.name in _WITH_EXPECTED:
             text += f", expected {check.expected}"
     return f"{text}; {check.because}" if check.because else text
@@ -87,12 +84,10 @@ _WITH_EXPECTED = ("size", "members")
 
 def _unknown(found: Verification) -> Iterator[str]:
     """Say what cannot be told and why, once a reason."""
-    reasons: Counter[str] = Counter()
     subjects: dict[str, list[str]] = {}
     for check in found.checks:
         if check.status == "unknown" and check.because:
-            reasons[check.because] += 1
             subject = f"{check.role} {check.name}".strip()
             subjects.setdefault(check.because, []).append(subject)
-    for because in reasons:
-        yield f"unknown: {', '.join(subjects[because])}: {because}"
+    for because, names in subjects.items():
+        yield f"unknown: {', '.join(names)}: {because}"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from synctax.planning.nccl_commands import Command
 from synctax.planning.place_checks import spread
 from synctax.planning.verify import Verification
 from synctax.planning.verify_words import verdict
@@ -73,6 +74,21 @@ def groups(result: Result) -> "list[RenderableType]":
             ]
         )
     ]
+
+
+def runs(commands: Sequence[Command]) -> "list[RenderableType]":
+    """Lay out the runs of nccl-tests that measure the planned groups.
+
+    Parameters
+    ----------
+    commands : sequence of Command
+    """
+    if not commands:
+        return []
+    shown: list[RenderableType] = ["", "to measure the planned groups (--nccl-tests FILE):"]
+    for one in commands:
+        shown += [Sentence(f"  # {one.checks}", 4), Sentence(f"  {one.line}", 4)]
+    return shown
 
 
 def _groups(found: Verification) -> "list[RenderableType]":

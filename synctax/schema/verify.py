@@ -23,8 +23,8 @@ VERIFY = Table(
             "traced (all ranks were read), world (degrees multiply to the ranks), size, "
             "coverage (each rank in one group), members (ranks as planned), domain (in one "
             "NVLink domain), near (in as few as it fits into), rails (one local index "
-            "across hosts), busbw, straggler, nccl-tests, bytes, microbatches; topology, "
-            "nics, rings of NCCL's own files",
+            "across hosts), busbw, straggler, nccl-tests, bytes, microbatches; of NCCL's "
+            "own files nics, nvlinks, nic in use, nic rails, p2p, rings",
         ),
         _GROUP,
         Column(
@@ -35,7 +35,12 @@ VERIFY = Table(
         ),
         Column("expected", "str", "", "what should be"),
         Column("found", "str", "", "what is; null where it cannot be told"),
-        Column("groups_checked", "int", "", "groups that could be judged"),
+        Column(
+            "groups_checked",
+            "int",
+            "",
+            "groups that could be judged (of NCCL's files: GPUs, connections, rings)",
+        ),
         Column("groups_unknown", "int", "", "groups that could not"),
         Column("groups_broken", "int", "", "of those judged: groups that break it"),
         Column("status", "str", "", "ok, broken, or unknown: the traces cannot tell"),
