@@ -87,19 +87,18 @@ def _branch_order(branch: Branch) -> tuple[int, ...]:
 def _groups(seats: list[Seat]) -> list[Group]:
     """Join seats of one communicator; the largest first."""
     names: dict[int, str] = {}
-    turn: Counter[tuple[str, int, int | None, int]] = Counter()
-    held: dict[tuple[str, int], list[Seat]] = defaultdict(list)
+    turns: Counter[tuple[str, int, str, int | None, int]] = Counter()
+    held: dict[tuple[str, int, int], list[Seat]] = defaultdict(list)
     for seat in seats:
         name = names[id(seat)] = _name(seat, names)
-        if not name:
-            # before 2.16: communicators of one size in the order of their creation
-            which = seat.process.host, seat.process.pid, seat.cuda_dev, seat.nranks
-            name, turn[which] = f"#{turn[which]}", turn[which] + 1
-        held[name, seat.nranks].append(seat)
+        # before 2.16 nothing names them, and before 2.23 splits of one color have one name:
+        # then they are told apart by the order of their creation
+        of_gpu = seat.rank if name else seat.cuda_dev
+        which = seat.process.host, seat.process.pid, name, of_gpu, seat.nranks
+        held[name, seat.nranks, turns[which]].append(seat)
+        turns[which] += 1
     groups = [
-        group
-        for (name, _), members in held.items()
-        for group in _parted(_NO_NAME if name.startswith("#") else name, members)
+        group for (name, *_), members in held.items() for group in _parted(name, members)
     ]
     for group in groups:
         group.seats.sort(key=_seat_order)
@@ -118,7 +117,6 @@ def _seat_order(seat: Seat) -> tuple[int, str, int, int]:
 def _name(seat: Seat, names: dict[int, str]) -> str:
     """Name a seat's communicator; the same for all its ranks, and empty if nothing does."""
     told = seat.values.get("commId", "")
-    # 2.18 to 2.20 tell no hash of a communicator that was split off
     if told.strip("0") and told != "(nil)":
         return told
     if "color" not in seat.values:

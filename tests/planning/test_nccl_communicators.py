@@ -100,6 +100,21 @@ def test_nameless_groups_of_one_size_are_told_apart_by_their_turn(read):
     assert [one.members for one in read(joined(lines)).communicators] == [2, 2]
 
 
+def test_two_splits_of_one_color_are_told_apart_by_their_turn(read):
+    # before 2.23 the name of a split follows from parent and color alone
+    lines = []
+    for turn in range(2):
+        for host in range(2):
+            pointer = f"0x{turn}{host}"
+            lines += start(host, 2, f"h{host}", 0, pointer=pointer, commId="5a16")
+    log = read(joined(lines))
+    assert [(one.name, one.members, one.mixed) for one in log.communicators] == [
+        ("5a16", 2, False),
+        ("5a16", 2, False),
+    ]
+    assert notes(log) == {}
+
+
 def test_a_hash_of_zeros_names_nothing(read):
     lines = []
     for host in range(2):
