@@ -194,6 +194,10 @@ def plan(
     notes(noted(found), out)
     if exported is not None:
         _export(found, exported, out)
+    elif explained is not None:
+        _explain(found, out)
+    elif compared is not None:
+        _compare(found, out)
     else:
         _list_layouts(found, top, out)
 
@@ -221,6 +225,30 @@ def _list_layouts(found: "Found", top: int | None, out: Output) -> None:
         show(plan_view.parts(found.plan, shown), out)
     else:
         emit(results.result(found, rows), out)
+
+
+def _explain(found: "Found", out: Output) -> None:
+    from synctax.cli import plan_results as results
+    from synctax.report import plan_explain_view as view
+    from synctax.report.output import emit, show
+
+    one = results.explanation(found)
+    if out.fmt == "table":
+        show(view.parts(one, found.plan, found.tax.words), out)
+    else:
+        emit(results.explained(found, one), out)
+
+
+def _compare(found: "Found", out: Output) -> None:
+    from synctax.cli import plan_results as results
+    from synctax.report import plan_compare_view as view
+    from synctax.report.output import emit, show
+
+    both = results.comparison(found)
+    if out.fmt == "table":
+        show(view.parts(both, found.plan.setting, found.tax.words), out)
+    else:
+        emit(results.compared(found, both), out)
 
 
 def _export(found: "Found", framework: str, out: Output) -> None:

@@ -11,6 +11,8 @@ from synctax.cli.bandwidth_tax import Tax
 from synctax.cli.plan_setup import Setup
 from synctax.errors import SynctaxError
 from synctax.notes import Note
+from synctax.planning.compare import Comparison, compare
+from synctax.planning.explain import Explanation, explain
 from synctax.planning.export import megatron_flags, torchtitan_recipe, torchtitan_toml
 from synctax.planning.inputs import (
     model_names,
@@ -23,7 +25,7 @@ from synctax.report import plan_words as words
 from synctax.report.output import Result
 from synctax.report.plan_view import Shown, nearest_misses
 from synctax.schema import Table
-from synctax.schema.plan import PLAN
+from synctax.schema.plan import PLAN, PLAN_COMPARE, PLAN_EXPLAIN
 from synctax.schema.plan_lists import PLAN_HARDWARE, PLAN_MODELS
 
 QUIET = ("eliminated_", "virtual_stages_without_pipeline")
@@ -93,7 +95,7 @@ def result(found: Found, rows: I64, extra: Mapping[str, Any] | None = None) -> R
         plan.to_frame(rows),
         parameters(found),
         plan.notes,
-        {**told(found), **(extra or {})},
+        {**told(found, rows), **(extra or {})},
     )
 
 
@@ -125,19 +127,58 @@ def parameters(found: Found) -> dict[str, Any]:
     }
 
 
-def told(found: Found) -> dict[str, Any]:
+def told(found: Found, rows: I64) -> dict[str, Any]:
     """Tell in words and counts what the plan comes to."""
     plan = found.plan
-    best = np.flatnonzero(plan.feasible_rank == 1).tolist()
+    best = np.flatnonzero(plan.feasible_rank == 1)
+    first = best if best.size else rows[:1]
+    basis = [*words.taxed(plan, first, found.tax.words), *words.assumed(plan.setting)]
     return {
         "tax": found.tax.told(),
         "eliminations": [asdict(one) for one in words.eliminated(plan)],
-        "verdict": [words.looked_at(plan), *(words.fastest(plan, at) for at in best)],
-        "basis": [
-            *words.taxed(plan, np.array(best, np.int64), found.tax.words),
-            *words.assumed(plan.setting),
+        "verdict": [
+            words.looked_at(plan),
+            *(words.fastest(plan, at) for at in best.tolist()),
         ],
+        "basis": [text.strip() for text in basis],
     }
+
+
+def explanation(found: Found) -> Explanation:
+    """Explain the layout that was named."""
+    return explain(found.plan, found.setup.named[0])
+
+
+def explained(found: Found, one: Explanation) -> Result:
+    """Make the table of one layout's formulas, places and rules."""
+    at = np.array([found.plan.find(one.layout)])
+    extra = {"layout": str(one.layout), "feasible": one.feasible}
+    return Result(
+        PLAN_EXPLAIN,
+        one.to_frame(),
+        parameters(found),
+        found.plan.notes,
+        {**extra, **told(found, at)},
+    )
+
+
+def comparison(found: Found) -> Comparison:
+    """Compare the two layouts that were named."""
+    first, second = found.setup.named
+    return compare(found.plan, first, second)
+
+
+def compared(found: Found, both: Comparison) -> Result:
+    """Make the table of two layouts beside each other."""
+    extra = {"layouts": [str(both.a), str(both.b)], "words": both.words}
+    rows = found.plan.ranked()
+    return Result(
+        PLAN_COMPARE,
+        both.to_frame(),
+        parameters(found),
+        found.plan.notes,
+        {**extra, **told(found, rows)},
+    )
 
 
 @dataclass(frozen=True, slots=True)

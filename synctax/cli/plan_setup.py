@@ -90,6 +90,8 @@ class Setup:
     assumptions : Assumptions
     named : tuple of Layout
         Only these; all that there are where empty.
+    whole : bool
+        Whether all that there are is searched, whatever was named.
     virtual_stages : tuple of int
         Of a search for all.
     notes : tuple of Note
@@ -102,6 +104,7 @@ class Setup:
     training: Training
     assumptions: Assumptions
     named: tuple[Layout, ...]
+    whole: bool
     virtual_stages: tuple[int, ...]
     notes: tuple[Note, ...]
 
@@ -124,14 +127,18 @@ def set_up(asked: Asked) -> Setup:
     model = find_model(asked.model)
     platform = find_platform(asked.hardware, asked.machine)
     training = Training(asked.batch, asked.sequence, asked.microbatch, **asked.training)
+    named = _named(asked)
+    stages = asked.virtual_stages or DEFAULT_VIRTUAL_STAGES
     return Setup(
         model,
         platform,
         asked.gpus,
         training,
         assume(platform, asked.assumed),
-        _named(asked),
-        asked.virtual_stages or DEFAULT_VIRTUAL_STAGES,
+        named,
+        # one layout is explained by its place among all
+        asked.explained is not None or not named,
+        tuple(sorted({*stages, *(one.virtual_stages for one in named)})),
         (*doubts(model), *platform_doubts(platform)),
     )
 
@@ -145,14 +152,14 @@ def _named(asked: Asked) -> tuple[Layout, ...]:
 
 
 def search(setup: Setup, tax: PlanTax | None) -> Plan:
-    """Cost and judge the layouts that were named, else all that there are."""
+    """Cost and judge the layouts that were named, or all that there are."""
     return plan(
         setup.model,
         setup.platform,
         setup.gpus,
         setup.training,
         setup.assumptions,
-        layouts=Layouts.of(setup.named) if setup.named else None,
+        layouts=None if setup.whole else Layouts.of(setup.named),
         virtual_stages=setup.virtual_stages,
         tax=tax,
     )

@@ -34,8 +34,6 @@ class Exposures(click.ParamType):  # type: ignore[type-arg]  # generic since cli
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> dict[str, float]:
         """Parse the text into shares by dimension."""
-        if isinstance(value, dict):
-            return value
         found: dict[str, float] = {}
         for part in str(value).split(","):
             name, equals, text = (one.strip() for one in part.partition("="))
@@ -65,8 +63,6 @@ class Chunks(click.ParamType):  # type: ignore[type-arg]  # generic since click 
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, ...]:
         """Parse the text into numbers, each once, ascending."""
-        if isinstance(value, tuple):
-            return value
         found = set()
         for part in str(value).split(","):
             text = part.strip()

@@ -58,7 +58,7 @@ def parts(plan: Plan, shown: Shown) -> "list[RenderableType]":
     for at in best.tolist():
         laid.append(Sentence(words.fastest(plan, at)))
     if shown.named or not best.size:
-        laid += _told(plan, shown.rows)
+        laid += _told(plan, shown.rows, in_full=shown.named)
     else:
         laid += [_line("note", text) for text in plan.warnings(best)[0]]
     if not shown.named:
@@ -173,7 +173,7 @@ def _more(shown: Shown) -> list[str]:
     return [f"  {shown.more:,} more: --top shows them, --format json holds every layout"]
 
 
-def _told(plan: Plan, rows: I64) -> "Iterator[RenderableType]":
+def _told(plan: Plan, rows: I64, *, in_full: bool) -> "Iterator[RenderableType]":
     """Say of every row what rules it out, what would let it run, what it brings along."""
     said = zip(plan.reasons(rows), plan.remedies(rows), plan.warnings(rows), strict=True)
     for at, (reasons, remedies, warnings) in zip(rows.tolist(), said, strict=True):
@@ -182,7 +182,8 @@ def _told(plan: Plan, rows: I64) -> "Iterator[RenderableType]":
             yield str(plan.layouts[at])
         yield from (_line("ruled out", text) for text in reasons)
         yield from (_line("what would help", text) for text in remedies)
-        yield from (_line("note", text) for text in warnings)
+        if in_full:
+            yield from (_line("note", text) for text in warnings)
 
 
 def _line(label: str, text: str) -> Sentence:
@@ -206,10 +207,14 @@ def _eliminations(plan: Plan) -> "list[RenderableType]":
 
 
 def nearest_misses(plan: Plan, most: int = NEAR_MISSES) -> I64:
-    """List eliminated layouts: first what breaks few rules, then what nearly fits."""
+    """List eliminated layouts: what breaks few rules, and of that what is fast and fits.
+
+    Time and what memory is over the budget count alike: twice as slow is as far off as
+    twice too large.
+    """
     broken = np.zeros(len(plan), np.int64)
     for rule in plan.eliminations:
         broken += rule.broken
     over = np.maximum(plan.costs.memory.memory_bytes, plan.setting.budget_bytes)
-    order = np.lexsort((plan.costs.step_s, over, broken))
+    order = np.lexsort((over * plan.costs.step_s, broken))
     return order[~plan.feasible[order]][:most]

@@ -39,6 +39,35 @@ def step(value_s: float) -> str:
     return f"{number(value_s, digits=4)} s" if value_s >= 1 else seconds(value_s)
 
 
+def quantity(name: str, unit: str | None) -> str:
+    """Write a quantity for people, without its unit, which stands beside its value.
+
+    Examples
+    --------
+    >>> quantity("pp_bytes", "bytes"), quantity("pp_s", "s"), quantity("pp", None)
+    ('PP sends', 'PP takes', 'PP')
+    >>> quantity("memory_lo_bytes", "bytes"), quantity("nic_s", "s")
+    ('memory at least', 'NIC busy')
+    """
+    if name == "barrier_n":
+        return "ranks at a barrier"
+    bare = name if unit is None else name.removesuffix(f"_{unit}")
+    text = " ".join(_SPELLED.get(part, part) for part in bare.split("_"))
+    if bare in DIMENSIONS and unit is not None:
+        text += " sends" if unit == "bytes" else " takes"
+    return f"{text} busy" if bare in ("nvlink", "nic") else text
+
+
+_SPELLED = {
+    **{name: name.upper() for name in (*DIMENSIONS, "nic", "mfu")},
+    "gpus": "GPUs",
+    "nvlink": "NVLink",
+    "lo": "at least",
+    "hi": "at most",
+}
+"""Parts of names of columns as people write them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Elimination:
     """A rule that some layouts break.
@@ -86,7 +115,7 @@ def looked_at(plan: Plan) -> str:
     feasible = int(plan.feasible.sum())
     text = (
         f"{counted(len(plan), 'layout')} of {setting.model.name} on "
-        f"{setting.gpus:,} GPUs of {platform.name}, {training.batch:,} × "
+        f"{counted(setting.gpus, 'GPU')} of {platform.name}, {training.batch:,} × "
         f"{training.sequence:,} tokens a step: "
     )
     front = int(plan.pareto.sum())
@@ -196,13 +225,21 @@ def taxed(plan: Plan, rows: I64, called: str) -> Iterator[str]:
     """
     tax = plan.setting.tax
     if tax is None:
-        yield f"tax: {called}; waiting at barriers is not in the times"
+        yield charged(plan.setting, called)
         return
     if len(rows):
         yield _waited(plan, int(rows[0]), tax)
+    yield f"  {charged(plan.setting, called).removeprefix('tax: ')}"
+
+
+def charged(setting: Setting, called: str) -> str:
+    """Say which tax is counted, and in which form."""
+    tax = setting.tax
+    if tax is None:
+        return "tax: none, so waiting at barriers is not in the times"
     # an interval of what was fitted, and not of what that is in proportion to
     name = called.removesuffix(", no interval") if tax.a_lo_us != tax.a_hi_us else called
-    yield f"  {name}; {_form(tax)}"
+    return f"tax: {name}; {_form(tax)}"
 
 
 def _waited(plan: Plan, at: int, tax: PlanTax) -> str:
