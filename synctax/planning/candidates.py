@@ -14,6 +14,8 @@ from synctax.planning.shape import Model
 MAX_CANDIDATES = 4_000_000
 """Layouts of one search; a few hundred bytes are kept of each."""
 
+MOST_GPUS = 2**31 - 1
+
 _DEGREES = 4
 
 
@@ -42,7 +44,7 @@ def candidates(
     Raises
     ------
     SynctaxError
-        If `gpus` or a v is below 1, or there are more layouts than MAX_CANDIDATES.
+        If `gpus` or a v is impossible, or there are more layouts than MAX_CANDIDATES.
 
     Examples
     --------
@@ -52,8 +54,8 @@ def candidates(
     (['tp1,pp1,dp4', 'tp1,pp1,dp2,cp2', 'tp1,pp1,dp1,cp4'], 10)
     """
     stages = _stages(virtual_stages)
-    if gpus < 1:
-        raise SynctaxError(f"gpus is {gpus}; expected 1 or more")
+    if not 1 <= gpus <= MOST_GPUS:
+        raise SynctaxError(f"gpus is {gpus:,}; expected from 1 to {MOST_GPUS:,}")
     factors = dict(_factors(gpus))
     ep = np.array(_divisors(1 if model.experts is None else model.experts.count))
     many = prod(comb(power + _DEGREES - 1, power) for power in factors.values())

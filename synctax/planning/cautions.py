@@ -17,6 +17,7 @@ from synctax.planning.domains import (
     TP,
     apart,
     own_order,
+    sizes,
     spans,
 )
 from synctax.planning.layout import Layouts, take
@@ -162,11 +163,13 @@ def _tiers(setting: Setting, layouts: Layouts, cost: Costs) -> Iterator[Rule]:
     slow = [tier for tier in setting.platform.tiers if tier.oversubscription > 1]
     if not slow:
         return
+    degrees = sizes(layouts)
     outermost = _outermost(layouts, cost.placement.order == DP_LAST)
     for tier in slow:
         crosses = crossing(setting, layouts, cost, tier)
         for row in (TP, CP, EP, PP, DP):
-            yield _tier(cost, tier, row, crosses[row] & (outermost != row))
+            other = (degrees[row] > 1) & (outermost != row)
+            yield _tier(cost, tier, row, crosses[row] & other)
 
 
 def crossing(setting: Setting, layouts: Layouts, cost: Costs, tier: Tier) -> Bool:

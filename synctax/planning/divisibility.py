@@ -268,7 +268,7 @@ def _sequence(training: Training, layouts: Layouts) -> Rule:
 
     def reason(t: int, tokens: int) -> str:
         return (
-            f"{tokens:,} tokens of a rank mod tp {t} = {tokens % t} (sequence parallelism)"
+            f"{tokens:,} tokens of a rank mod tp {t} = {tokens % t} (with SP)"
         )
 
     def remedy(t: int, tokens: int) -> str:

@@ -28,7 +28,7 @@ def volume_rows(known: Terms) -> Iterator[Row]:
         yield _tp(known)
     if known.symbols["p"] > 1:
         yield _pp(known)
-    if known.symbols["g"] > 1 or known.symbols["g_experts"] > 1:
+    if known.plan.costs.volumes.dp_bytes[known.at]:
         yield _dp(known)
     if known.symbols["c"] > 1:
         yield _cp(known)

@@ -137,12 +137,9 @@ def place(
     width = gpus_per_host or max([on_host, *(seat.visible for seat in seats)])
     known = _Known(every, host, tuple(codes), local, width)
     found = _domains(known, given, domain_size)
+    source = "" if given is None else given.source
     notes = (
-        Note(
-            "host_from_file",
-            moved,
-            "ranks that the file puts elsewhere than their trace",
-        ),
+        Note("host_from_file", moved, f"ranks that {source} puts elsewhere than traces"),
         Note(
             "local_index_from_order",
             by_order,

@@ -33,7 +33,7 @@ class Remedy:
     Parameters
     ----------
     kind : str
-        `recompute`, `sharding`, `microbatch`, ...: one of each kind for a layout.
+        `recompute`, `sharding`, `microbatch`, `more_cp`, ...: one of each kind for a layout.
     what : str
     memory_bytes, step_s : float
         What the layout needs and takes then.
@@ -212,4 +212,4 @@ def _degree(setting: Setting, some: Layouts, name: str, factor: int) -> _Change:
     def what(at: int, _cost: Costs) -> str:
         return f"{name} {raised[at]}, dp {dp[at]}"
 
-    return _Change(name, what, setting.training, more, possible)
+    return _Change(f"more_{name}", what, setting.training, more, possible)

@@ -71,7 +71,8 @@ def fault(check: Check) -> str:
     text = f"{subject}: {first.found}, expected {check.expected}"
     if first.ranks or len(check.broken) > 1:
         many = f"{len(check.broken):,} of {counted(check.checked, check.unit)}"
-        ranks = f" ranks {rank_text(first.ranks)}" if first.ranks else ""
+        word = "ranks" if len(first.ranks) > 1 else "rank"
+        ranks = f" {word} {rank_text(first.ranks)}" if first.ranks else ""
         text = f"{subject}: {many}; first{ranks}: {first.found}"
         if check.name in _WITH_EXPECTED:
             text += f", expected {check.expected}"
