@@ -6,9 +6,17 @@ from typing import Final
 import numpy as np
 
 from synctax.arrays import I64
-from synctax.planning.domains import sizes, spans, straddles, strides
+from synctax.planning.domains import (
+    DP_LAST,
+    PP_LAST,
+    dp_may_be_last,
+    sizes,
+    spans,
+    straddles,
+    strides,
+)
 from synctax.planning.terms import Row, Terms
-from synctax.planning.training import DIMENSIONS
+from synctax.planning.training import DIMENSIONS, ORDERS, Order
 
 _SECTION: Final = "placement"
 
@@ -29,9 +37,7 @@ def placement_rows(known: Terms) -> Iterator[Row]:
     """
     plan, at = known.plan, known.at
     order = plan.order(at)
-    asked = plan.setting.training.order
-    why = "as asked" if asked else "less time on NICs than the other, or the default"
-    yield Row(_SECTION, "order", words=f"{order}: {why}")
+    yield Row(_SECTION, "order", words=f"{order}: {_why(known, order)}")
     far = strides(plan.setting.training, known.layouts, order)[:, 0]
     whole = spans(plan.setting.training, known.layouts, order)[:, 0]
     degree = sizes(known.layouts)[:, 0]
@@ -41,6 +47,17 @@ def placement_rows(known: Terms) -> Iterator[Row]:
             said = f"{degree[row]:,} ranks, {far[row]:,} apart: {ranks}"
             yield Row(_SECTION, f"{name}_stride", float(far[row]), words=said)
             yield _block(known, row, int(whole[row]))
+
+
+def _why(known: Terms, order: Order) -> str:
+    training = known.plan.setting.training
+    if training.order is not None:
+        return "as asked"
+    if order == ORDERS[DP_LAST]:
+        return f"less time on NICs than in order {ORDERS[PP_LAST]}"
+    if not dp_may_be_last(training, known.layouts)[0]:
+        return "the only one that Megatron-Core has for these experts"
+    return f"Megatron-Core's default; {ORDERS[DP_LAST]} has no less time on NICs"
 
 
 def ranks_text(ranks: I64) -> str:
