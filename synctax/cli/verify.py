@@ -14,7 +14,6 @@ from synctax.cli.options import (
     output_options,
     ranks_option,
     steps_option,
-    traces_argument,
     workers_option,
     workspace_options,
 )
@@ -46,7 +45,7 @@ class Share(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
 
 
 @click.command()
-@traces_argument
+@click.argument("traces", nargs=-1, metavar="[TRACES]...")
 @click.option(
     "--plan",
     "plan_file",
@@ -168,9 +167,9 @@ def verify(
 ) -> None:
     r"""Check that the groups of a job are those of a layout, and sit where they should.
 
-    TRACES are as for `measure`. Without a plan, what every layout has in common is
-    checked: TP in one NVLink domain, groups of a role of one size, every rank in one,
-    degrees that multiply to the ranks.
+    TRACES are as for `measure`; without them, those that were measured last. Without a
+    plan, what every layout has in common is checked: TP in one NVLink domain, groups of a
+    role of one size, every rank in one, degrees that multiply to the ranks.
 
     A broken rule (world, size, coverage, members, domain) ends in exit code 4, after the
     table; a warning does with --strict. What the traces cannot tell is unknown, and fails
@@ -183,6 +182,7 @@ def verify(
       synctax verify traces/ --layout tp8,pp4,dp4 --hardware dgx-h100 --per-group
     """
     from synctax.cli.reading import read_job, worth_saying
+    from synctax.cli.recall import Sources, recall
     from synctax.cli.verify_stages import Asked, commands, look, other_row, read
     from synctax.collectives.load import require
     from synctax.report import verify_view
@@ -190,6 +190,9 @@ def verify(
     from synctax.schema import VERIFY, VERIFY_GROUPS
     from synctax.workspace import Workspace
 
+    given = Sources(traces, manifest, ranks, steps, end_tolerance_us)
+    sources = recall(given, workspace)
+    notes(sources.said, out)
     asked = Asked(
         plan_file=plan_file,
         layout=layout,
@@ -203,19 +206,19 @@ def verify(
         slow_share=slow_share,
         bytes_tolerance=bytes_tolerance,
         group=group,
-        steps=steps,
-        end_tolerance_us=end_tolerance_us,
+        steps=sources.steps,
+        end_tolerance_us=sources.end_tolerance_us,
     )
     files = read(asked)
     space = None if no_cache else Workspace(workspace)
     unwritable = space.prepare() if space else None
     job = require(
         read_job(
-            traces,
-            manifest=manifest,
+            sources.traces,
+            manifest=sources.manifest,
             workers=workers,
             verbosity=out.verbosity,
-            ranks=ranks,
+            ranks=sources.ranks,
             space=space,
         )
     )
@@ -223,9 +226,9 @@ def verify(
     left_out = (*found.notes, *files.notes, *other_row(found, asked, files))
     runs = commands(files)
     parameters = {
-        "traces": traces,
-        "manifest": manifest,
-        "ranks": None if ranks is None else sorted(ranks),
+        "traces": sources.traces,
+        "manifest": sources.manifest,
+        "ranks": None if sources.ranks is None else sorted(sources.ranks),
         **asked.told(),
         "strict": strict,
     }

@@ -133,7 +133,7 @@ def look(job: "Job", asked: Asked, files: Files) -> "Verification":
     """
     from synctax.collectives.pool import gather
     from synctax.planning.nccl_checks import hosts_in
-    from synctax.planning.observed import observe, only
+    from synctax.planning.observed import answering, observe
     from synctax.planning.verify import Against, verify
 
     tax = _tax(job, asked)
@@ -148,8 +148,9 @@ def look(job: "Job", asked: Asked, files: Files) -> "Verification":
         domain_size=asked.domain or (platform.domain if platform else None),
         gpus_per_host=platform.gpus_per_host if platform else None,
     )
+    role = None
     if asked.group is not None:
-        observed = only(observed, asked.group)
+        observed, role = answering(observed, asked.group)
     against = Against(
         planned=_planned(asked, files, observed),
         row=files.row,
@@ -159,6 +160,7 @@ def look(job: "Job", asked: Asked, files: Files) -> "Verification":
         bytes_tolerance=asked.bytes_tolerance,
         topologies=files.topologies,
         log=files.log,
+        role=role,
     )
     return verify(observed, tax, against)
 

@@ -237,27 +237,34 @@ def _largest(groups: Sequence[ObservedGroup]) -> int | None:
     return max((group.size for group in groups if group.role == DEFAULT), default=None)
 
 
-def only(observed: Observed, role: str) -> Observed:
-    """Keep the groups of one role, or of one name.
+def answering(observed: Observed, role: str) -> tuple[Observed, str]:
+    """Find the role that a user means: by a role, or by the name of a group.
 
-    Where there are none, but a lone group whose role is not told, that one answers.
+    Where no group has it, but a lone group's role is not told, that one answers.
 
     Parameters
     ----------
     observed : Observed
     role : str
 
+    Returns
+    -------
+    Observed, str
+        The groups, and the role that is meant.
+
     Raises
     ------
     SynctaxError
         If there is no such group.
     """
-    chosen = tuple(group for group in observed.groups if role in (group.role, group.name))
-    if chosen:
-        return replace(observed, groups=chosen)
+    if role in observed.roles:
+        return observed, role
+    named = [group.role for group in observed.groups if group.name == role]
+    if named:
+        return observed, named[0]
     nameless = unnamed(observed)
     if nameless and role in known_roles():
-        return taken_for(observed, role)
+        return taken_for(observed, role), role
     there = ", ".join(observed.roles) or "none of more than one rank"
     raise SynctaxError(f"no group {role}; there are {there}")
 

@@ -54,6 +54,8 @@ class Against:
         Machines as NCCL saw them.
     log : NcclLog or None
         What NCCL told of the job.
+    role : str or None
+        Only checks of these groups, and of the job.
     """
 
     planned: Planned | None = None
@@ -64,6 +66,7 @@ class Against:
     bytes_tolerance: float = DEFAULT_BYTES_TOLERANCE
     topologies: tuple[Topology, ...] = ()
     log: NcclLog | None = None
+    role: str | None = None
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -91,6 +94,12 @@ class Verification:
     checks: tuple[Check, ...]
     speeds: dict[str, Speeds]
     notes: tuple[Note, ...]
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Roles of the groups that were asked for."""
+        only = self.against.role
+        return self.observed.roles if only is None else (only,)
 
     def __repr__(self) -> str:
         counts = Counter(check.status for check in self.checks)
@@ -176,7 +185,9 @@ def verify(observed: Observed, tax: Tax | None, against: Against) -> Verificatio
         against=against,
         seen=seen,
         order=order,
-        checks=tuple(checks),
+        checks=tuple(
+            check for check in checks if check.role in ("", against.role or check.role)
+        ),
         speeds=fast,
         notes=(*observed.notes, *(() if tax is None else tax.notes)),
     )
@@ -272,6 +283,8 @@ def _group_rows(found: Verification) -> Iterator[dict[str, Any]]:
         for at, group in enumerate(speed.groups)
     }
     for at, group in enumerate(observed.groups):
+        if group.role != (found.against.role or group.role):
+            continue
         key = (group.role, group.ranks)
         hosts = places.host_names(group.ranks)
         codes = places.of(places.domain, np.array(group.ranks, np.int64))

@@ -24,7 +24,8 @@ def _job(found: Verification) -> str:
     observed, seen = found.observed, found.seen
     ranks = counted(observed.traced.size, "rank")
     of = "" if observed.world is None else f" of {observed.world:,}"
-    parts = [f"{ranks}{of} read"]
+    read = f"{ranks}{of} read" if observed.traced.size else "no trace tells its rank"
+    parts = [read]
     hosts = len(observed.places.hosts)
     parts.append(f"on {counted(hosts, 'host')}" if hosts else "hosts unknown")
     text = " ".join(parts) if hosts else ", ".join(parts)

@@ -95,7 +95,7 @@ def _groups(found: Verification) -> "list[RenderableType]":
     """Show the groups of each role: how many, of which size, on how many hosts."""
     observed = found.observed
     rows = []
-    for role in observed.roles:
+    for role in found.roles:
         mine = observed.of(role)
         over = spread(observed, mine)
         hosts = [len(observed.places.host_names(group.ranks)) for group in mine]

@@ -12,7 +12,7 @@ from synctax.collectives.pool import gather
 from synctax.errors import BadInputError, SynctaxError
 from synctax.planning.hosts_file import HostMap, read_hosts
 from synctax.planning.layout import Layout
-from synctax.planning.observed import observe, only, taken_for, unnamed
+from synctax.planning.observed import answering, observe, taken_for, unnamed
 from synctax.planning.places import Seat, place
 from synctax.planning.seen import seen_layout
 from synctax.synth import SynthJob, write
@@ -299,21 +299,22 @@ def test_without_a_world_the_default_group_tells_it(tmp_path):
 # ------------------------------------------------------------------ roles
 
 
-def test_one_role_is_kept_by_its_role_or_its_name():
+def test_a_role_is_meant_by_its_name_or_that_of_a_group():
     found = placed(Layout(tp=2, pp=1, dp=2), in_blocks(2))
-    assert {g.role for g in only(found, "tp").groups} == {"tp"}
-    assert {g.role for g in only(found, "dp").groups} == {"dp"}
+    assert answering(found, "tp") == (found, "tp")
+    other = replace(found, groups=(*found.groups, group("dp", (0, 1), name="17")))
+    assert answering(other, "17")[1] == "dp"
     with pytest.raises(SynctaxError, match="no group ep2; there are default, dp, "):
-        only(found, "ep2")
+        answering(found, "ep2")
 
 
 def test_a_lone_group_of_no_role_answers_to_any():
     lone = job([group("default", range(4), communicates=True)], in_blocks(4))
-    found = only(lone, "tp")
-    assert [g.role for g in found.groups] == ["tp"]
+    found, role = answering(lone, "tp")
+    assert ([g.role for g in found.groups], role) == (["tp"], "tp")
     assert found.notes[-1].reason == "group_taken_for_role"
     with pytest.raises(SynctaxError, match="no group no-role"):
-        only(lone, "no-role")
+        answering(lone, "no-role")
 
 
 def test_groups_that_have_a_role_leave_none_nameless():
@@ -323,7 +324,7 @@ def test_groups_that_have_a_role_leave_none_nameless():
     ]
     assert unnamed(job(groups, in_blocks(4))) == ()
     with pytest.raises(SynctaxError, match="no group pp"):
-        only(job(groups, in_blocks(4)), "pp")
+        answering(job(groups, in_blocks(4)), "pp")
 
 
 def test_taking_a_group_for_a_role_counts_it():
