@@ -143,7 +143,7 @@ def plan(
 
     \b
     Examples:
-      synctax plan --model llama3-405b --hardware dgx-h100 --gpus 1024 \\
+      synctax plan --model llama3-405b --hardware dgx-h100 --gpus 1024 \
         --sequence 8192 --batch 2048
       ... --layout tp8,pp16,dp8 --format json -o plan.json
       ... --explain tp8,pp8,cp2

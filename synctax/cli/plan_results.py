@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from synctax.cli.bandwidth_tax import Tax
 from synctax.cli.plan_setup import Setup
 from synctax.errors import SynctaxError
 from synctax.notes import Note
-from synctax.planning.compare import Comparison, compare
-from synctax.planning.explain import Explanation, explain
-from synctax.planning.export import megatron_flags, torchtitan_recipe, torchtitan_toml
 from synctax.planning.inputs import (
     model_names,
     platform_names,
@@ -27,6 +24,10 @@ from synctax.report.plan_view import Shown, nearest_misses
 from synctax.schema import Table
 from synctax.schema.plan import PLAN, PLAN_COMPARE, PLAN_EXPLAIN
 from synctax.schema.plan_lists import PLAN_HARDWARE, PLAN_MODELS
+
+if TYPE_CHECKING:
+    from synctax.planning.compare import Comparison
+    from synctax.planning.explain import Explanation
 
 QUIET = ("eliminated_", "virtual_stages_without_pipeline")
 """How reasons of notes begin that the table tells of, or that nobody needs to act on."""
@@ -144,12 +145,14 @@ def told(found: Found, rows: I64) -> dict[str, Any]:
     }
 
 
-def explanation(found: Found) -> Explanation:
+def explanation(found: Found) -> "Explanation":
     """Explain the layout that was named."""
+    from synctax.planning.explain import explain
+
     return explain(found.plan, found.setup.named[0])
 
 
-def explained(found: Found, one: Explanation) -> Result:
+def explained(found: Found, one: "Explanation") -> Result:
     """Make the table of one layout's formulas, places and rules."""
     at = np.array([found.plan.find(one.layout)])
     extra = {"layout": str(one.layout), "feasible": one.feasible}
@@ -162,13 +165,15 @@ def explained(found: Found, one: Explanation) -> Result:
     )
 
 
-def comparison(found: Found) -> Comparison:
+def comparison(found: Found) -> "Comparison":
     """Compare the two layouts that were named."""
+    from synctax.planning.compare import compare
+
     first, second = found.setup.named
     return compare(found.plan, first, second)
 
 
-def compared(found: Found, both: Comparison) -> Result:
+def compared(found: Found, both: "Comparison") -> Result:
     """Make the table of two layouts beside each other."""
     extra = {"layouts": [str(both.a), str(both.b)], "words": both.words}
     rows = found.plan.ranked()
@@ -207,6 +212,12 @@ def exported(plan: Plan, framework: str) -> Export:
     SynctaxError
         If no layout of a search is feasible, or the framework does not run it.
     """
+    from synctax.planning.export import (
+        megatron_flags,
+        torchtitan_recipe,
+        torchtitan_toml,
+    )
+
     row = plan.ranked()[:1]
     at = int(row[0])
     layout, setting = plan.layouts[at], plan.setting
