@@ -126,8 +126,9 @@ def _field(
 
 
 def _memory_range(row: Row) -> str:
-    low, high = row["memory_lo_bytes"], row["memory_hi_bytes"]
-    return f"{size_bytes(low).removesuffix(' GB')} – {size_bytes(high)}"
+    low, high = size_bytes(row["memory_lo_bytes"]), size_bytes(row["memory_hi_bytes"])
+    unit = high[high.rindex(" ") :]
+    return f"{low.removesuffix(unit)} – {high}"
 
 
 def _over_nics(row: Row) -> str:

@@ -127,6 +127,15 @@ def test_dimensions_over_nics_are_named_innermost_first():
         assert names == ["none"] or names == sorted(names, key=order.index)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [(75.5e9, 81e9, "75.5 – 81 GB"), (532e9, 4.78e12, "532 GB – 4.78 TB")],
+)
+def test_both_ends_of_a_range_have_their_unit(low, high, text):
+    row = {"memory_lo_bytes": low, "memory_hi_bytes": high}
+    assert plan_view._memory_range(row) == text
+
+
 def test_the_front_is_marked_and_nothing_else():
     found = searched(64)
     shown = best(found, 100)
