@@ -265,6 +265,14 @@ def test_windows_and_twins_of_a_group_are_one(tmp_path):
     assert (tp.ranks, tp.communicates) == ((0, 1), True)
 
 
+def test_the_host_of_a_rank_may_stand_in_any_of_its_windows(tmp_path):
+    for window, more in ((1, {}), (2, {"host_name": "node-7"})):
+        events = [all_reduce(1000, 20, ranks=[0, 1], seq=k) for k in range(3)]
+        text = trace(gemm(), *events, rank=0, world=2, **more)
+        write_trace(tmp_path / f"iteration_{window}" / "rank0.json", text)
+    assert look(tmp_path).places.host_names([0]) == ("node-7",)
+
+
 def test_a_list_of_ranks_that_was_cut_leaves_a_group_incomplete(tmp_path):
     config = [
         {"pg_name": "1", "pg_desc": "mesh_tp", "pg_size": 4, "ranks": "[0, 1, ...]"},

@@ -308,6 +308,27 @@ def test_bytes_are_per_step():
     assert one(found, "microbatches", "tp").status == "ok"
 
 
+def test_only_the_steps_that_were_asked_for_count():
+    made = Made(steps=5)
+    some = replace(made.tax(lambda _: 300.0), steps=range(1, 3))
+    against = Against(Planned(LAYOUT), row(LAYOUT, tp=PAYLOAD_BYTES, barriers=1.0))
+    assert one(verify(made.observed(), some, against), "bytes", "tp").status == "ok"
+
+
+def test_groups_that_are_not_those_of_the_job_move_nothing():
+    strange = job([group("default", range(8))], in_blocks(8))
+    found = verify(strange, Made().tax(lambda _: 300.0), Against(row=row(LAYOUT, tp=1.0)))
+    check = one(found, "bytes", "tp")
+    assert check.because == "no collective of tp was recorded"
+    assert ("busbw", "tp") not in named(found)
+
+
+def test_groups_that_never_reduce_show_no_microbatch():
+    made = Made(op=Op.ALL_GATHER)
+    check = one(with_row(made, row(LAYOUT, 2.0, tp=STEP_BYTES)), "microbatches", "tp")
+    assert (check.status, check.found) == ("broken", "0 by 0 collectives of tp")
+
+
 def test_without_steps_bytes_are_unknown():
     found = with_row(Made(steps=0), row(LAYOUT, tp=STEP_BYTES))
     for name, role in (("bytes", "tp"), ("microbatches", "")):
