@@ -105,7 +105,7 @@ def test_rows_without_pandas_are_those_of_the_frame(many, gb):
 
 
 @given(st.integers(40, 160), gpus, memory_gb)
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(20))
 def test_no_line_is_wider_than_the_terminal(width, many, gb):
     found = searched(many, gb)
     with pytest.MonkeyPatch.context() as patch:
