@@ -33,7 +33,7 @@ class Remedy:
     Parameters
     ----------
     kind : str
-        `recompute`, `sharding`, `microbatch`, `more_cp`, ...: one of each kind for a layout.
+        `recompute`, `sharding`, `microbatch`, `more_cp`, ...: one of each kind a layout.
     what : str
     memory_bytes, step_s : float
         What the layout needs and takes then.
@@ -201,9 +201,10 @@ def _microbatch(training: Training, b: int, some: Layouts, possible: Bool) -> _C
 def _degree(setting: Setting, some: Layouts, name: str, factor: int) -> _Change:
     """Raise a degree with ranks of data parallelism, where the layout can run then."""
     raised = getattr(some, name) * factor
-    dp = some.dp // factor
-    more = replace(some, **{name: raised, "dp": np.maximum(dp, 1)})
-    possible = some.dp % factor == 0
+    dp = np.maximum(some.dp // factor, 1)
+    more = replace(some, **{name: raised, "dp": dp})
+    possible = np.ones(len(some), np.bool_)
+    # whoever cannot give up as many ranks has too many then
     for rule in divisibility(setting, more):
         possible &= ~rule.broken
     if name == "tp":

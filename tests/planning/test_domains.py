@@ -190,6 +190,27 @@ def test_only_what_is_larger_than_a_block_pays_for_the_tier_between_blocks():
     assert (small[DP], small[PP]) == (1.0, 1.0)
 
 
+def test_a_block_as_large_as_that_of_a_tier_does_not_cross_it():
+    platform = replace(H100, tiers=(Tier(64, 7.0),))
+    found = placed(platform, DEFAULT, Layout(tp=8, pp=16, dp=8))
+    assert (found.oversubscription[DP, 0], found.oversubscription[PP, 0]) == (1.0, 7.0)
+
+
+def test_the_slowest_tier_that_is_crossed_counts():
+    platform = replace(H100, tiers=(Tier(128, 7.0), Tier(512, 2.0)))
+    found = placed(platform, DEFAULT, Layout(tp=8, pp=16, dp=8))
+    assert found.oversubscription[PP, 0] == 7.0
+
+
+def test_experts_keep_the_default_order_where_megatron_has_no_other():
+    layout = Layout(tp=8, pp=9, dp=14)
+    assert placed(RACK, None, layout).order[0] == DP_LAST
+    assert placed(RACK, None, replace(layout, ep=2)).order[0] == 0
+    # as many replicas of experts as of all else: both grids have the same stages
+    same = Layout(tp=8, pp=9, dp=7, cp=2, ep=2)
+    assert dp_may_be_last(TRAINING, Layouts.of([same]))[0]
+
+
 def test_pods_that_no_job_leaves_cost_nothing():
     platform = replace(H100, tiers=(Tier(3_072, 7.0),))
     found = placed(platform, DEFAULT, Layout(tp=8, pp=16, dp=8))
@@ -198,6 +219,9 @@ def test_pods_that_no_job_leaves_cost_nothing():
 
 def test_neighbours_with_other_local_indices_talk_across_rails():
     assert placed(H100, DEFAULT, Layout(tp=8, pp=16, dp=8)).rails.all()
+    # one of the four NICs of a tray each, wherever in the rack
+    assert placed(RACK, DEFAULT, Layout(tp=4, pp=16, dp=32)).rails.all()
+    assert not placed(RACK, DEFAULT, Layout(tp=2, pp=16, dp=32)).rails[DP, 0]
     found = placed(H100, DEFAULT, Layout(tp=4, pp=16, dp=16))
     assert not found.rails[DP, 0]
     assert found.rails[PP, 0]

@@ -109,7 +109,7 @@ BROKEN = [
     ),
     (
         "context",
-        {"layout": "tp8,cp6", "training": replace(TRAINING, sequence_parallel=False)},
+        {"layout": "tp8,cp6"},
         "sequence 8,192 mod 2·cp = 2·6 is 8",
         "cp 4 or 8, or a sequence of 8,184",
     ),
@@ -348,6 +348,21 @@ def test_what_crosses_a_tier_as_outermost_is_no_warning():
         assert not any("tier" in name for name in warns(found)), order
 
 
+def test_a_tier_that_no_job_leaves_is_no_warning():
+    platform = replace(ROOMY, tiers=(Tier(1_000, 7.0),))
+    assert not any(
+        "tier" in name for name in warns(judged("tp8,pp9,dp8", platform=platform))
+    )
+
+
+def test_stages_of_one_replica_are_outermost_in_either_order():
+    platform = replace(ROOMY, tiers=(Tier(512, 7.0),))
+    for order in ORDERS:
+        training = replace(TRAINING, order=order)
+        found = judged("tp8,pp126,dp1", platform=platform, training=training)
+        assert not any("tier" in name for name in warns(found))
+
+
 @pytest.mark.parametrize("layout", ["tp8,pp1,dp128,cp2", "tp8,pp1,dp1,cp128"])
 def test_without_stages_the_next_dimension_is_outermost(layout):
     platform = replace(ROOMY, tiers=(Tier(512, 7.0),))
@@ -422,6 +437,44 @@ def test_fewer_layers_than_named_would_not_do():
     assert recompute.what.startswith("recomputing 2 of 7.88 layers of a stage in full")
     # one layer less keeps 16 microbatches of it, less what it keeps anyway
     assert recompute.memory_bytes + 16 * (0.570e9 - 0.034e9) > H100.memory_bytes
+
+
+def test_of_each_kind_the_smallest_change_is_named():
+    found = judged("tp8,pp16,dp8", platform=H100)
+    (named,) = memory_remedies(found.setting, found.layouts, np.array([0]))
+    assert {one.kind: one.what for one in named}["more_cp"] == "cp 2, dp 4"
+    training = replace(TRAINING, shard_over="d", microbatch=4)
+    found = judged("tp8,pp8,dp16,cp4", platform=H100, training=training)
+    (named,) = memory_remedies(found.setting, found.layouts, np.array([0]))
+    assert {one.kind: one.what for one in named}["microbatch"] == "microbatch 2"
+
+
+def test_no_change_is_named_after_which_the_layout_cannot_run():
+    held = judged("tp8,pp16,dp8,cp512").costs.memory
+    budget = float(held.state_bytes[0] + held.activation_bytes[0] / 3)
+    found = judged("tp8,pp16,dp8,cp512", platform=replace(H100, memory_bytes=budget))
+    (named,) = memory_remedies(found.setting, found.layouts, np.array([0]))
+    # four times the ranks of CP would leave 4 tokens for 8 ranks of TP
+    assert "more_cp" not in {one.kind for one in named}
+    small = replace(H100, memory_bytes=64e9)
+    found = judged("tp8,pp16,dp1", platform=small, training=TRAINING)
+    assert not [one for one in _named(found) if one.kind.startswith("more")]
+
+
+def _named(found):
+    return memory_remedies(found.setting, found.layouts, np.array([0]))[0]
+
+
+def test_what_fills_memory_to_the_last_byte_fits():
+    needs = float(judged("tp8,pp9,dp8").costs.memory.memory_bytes[0])
+    assert judged("tp8,pp9,dp8", platform=replace(H100, memory_bytes=needs)).feasible[0]
+    less = replace(H100, memory_bytes=needs - 1e4)
+    assert broken(judged("tp8,pp9,dp8", platform=less)) == {"memory"}
+
+
+def test_tp_that_does_not_tile_is_led_to_less_of_it():
+    found = judged("tp3,dp16", gpus=48)
+    assert "tp 2, or 6 of the 8 GPUs of a domain" in found.remedies(np.array([0]))[0]
 
 
 def test_what_no_single_change_makes_fit_says_how_far_it_is():
