@@ -26,6 +26,7 @@ from synctax.synth.simulate import initial_state, simulate_step
 from synctax.trace.model import EventKind
 from synctax.trace.names import kernel
 from tests.attribution.examples import EXAMPLE, kept, measured
+from tests.laws import some
 
 TIE_NS = 3_000
 SMALL = SynthJob(tp=4, fsdp=1, layers=1, steps=3, seed=4)
@@ -49,7 +50,7 @@ def found_in(directory, *, group=None) -> FoundBlocks:
     return block_times(tax, workers=1, cache=kept(directory))
 
 
-@pytest.fixture(scope="module", params=list(JOBS))
+@pytest.fixture(scope="module", params=some(list(JOBS)))
 def simulated(request, tmp_path_factory):
     """A job's folder, and the paths of all ranks to each collective with a fence."""
     job = replace(JOBS[request.param], truth_paths=True, sync_records="full")

@@ -6,6 +6,7 @@ from synctax.attribution.labels import culprit_text
 from synctax.attribution.results import Known
 from synctax.synth import SynthJob, write
 from tests.attribution.examples import attributed
+from tests.laws import some
 
 TIE_NS = 3_000
 JOBS = {
@@ -21,7 +22,7 @@ JOBS = {
 }
 
 
-@pytest.fixture(scope="module", params=list(JOBS))
+@pytest.fixture(scope="module", params=some(list(JOBS)))
 def known_and_found(request, tmp_path_factory):
     from dataclasses import replace
 

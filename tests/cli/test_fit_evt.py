@@ -1,6 +1,7 @@
 """The command `fit-evt` as users meet it."""
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from synctax import schema
 from synctax.cli import main
 from synctax.cli.fit_evt_stages import shown_as, worth_saying
 from synctax.cli.fit_evt_stages import told as note_told
-from synctax.evt.fit import LANDMARKS
+from synctax.evt.fit import LANDMARKS, fit_evt_maxima
 from synctax.evt.fit import fit_evt as fit_times
 from synctax.evt.options import Options
 from synctax.evt.tax_file import read_tax, to_json
@@ -38,6 +39,35 @@ KEYS = [
     "resampling", "segments", "holdout", "checks",
 ]  # fmt: skip
 """Keys of the envelope that other programs rely on, beside those of every command."""
+
+
+def remembered(fit):
+    """Fit the same numbers in the same way once for all tests."""
+    known = {}
+
+    def fitted(*found, on_resample=None, **given):
+        asked = pickle.dumps((found, given))
+        if asked not in known:
+            known[asked] = fit(*found, **given)
+        return known[asked]
+
+    return fitted
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fits():
+    """Not fitting again and again saves most of the time of these tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("synctax.evt.fit.fit_evt", remembered(fit_times))
+        patch.setattr("synctax.evt.fit.fit_evt_maxima", remembered(fit_evt_maxima))
+        yield
+
+
+@pytest.fixture
+def afresh(monkeypatch):
+    """Fit each time: where it is the point that the outcome is the same, or another."""
+    monkeypatch.setattr("synctax.evt.fit.fit_evt", fit_times)
+    monkeypatch.setattr("synctax.evt.fit.fit_evt_maxima", fit_evt_maxima)
 
 
 @pytest.fixture
@@ -217,7 +247,7 @@ def test_four_commands_work_one_after_the_other(command, job):
     assert "llama3" not in result.stdout + result.stderr
 
 
-def test_the_number_of_workers_changes_nothing(command, job):
+def test_the_number_of_workers_changes_nothing(afresh, command, job):
     texts = {
         command(
             "fit-evt", job, "--no-cache", "--format", "json", *QUICK, "--workers", count
@@ -227,7 +257,7 @@ def test_the_number_of_workers_changes_nothing(command, job):
     assert len(texts) == 1
 
 
-def test_the_tax_file_can_be_read_and_is_the_same_each_time(fit_evt, maxima_csv):
+def test_the_tax_file_can_be_read_and_is_the_same_each_time(afresh, fit_evt, maxima_csv):
     given = ("--maxima", maxima_csv, *OF_MAXIMA, "--no-cache", "-q")
     for name in ("one.json", "two.json"):
         assert fit_evt(*given, "--tax", name).exit_code == 0
@@ -415,7 +445,7 @@ def test_sizes_and_level_are_as_asked(fit_evt, maxima_csv):
     assert narrow[0]["tau_hi_us"] < wide[0]["tau_hi_us"]
 
 
-def test_another_seed_draws_others(fit_evt, maxima_csv):
+def test_another_seed_draws_others(afresh, fit_evt, maxima_csv):
     given = ("--maxima", maxima_csv, *OF_MAXIMA, "--no-cache", "--format", "csv")
     assert fit_evt(*given).stdout == fit_evt(*given).stdout
     assert fit_evt(*given).stdout != fit_evt(*given, "--seed", 1).stdout

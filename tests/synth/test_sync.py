@@ -12,7 +12,7 @@ from synctax.synth import Delay, SynthJob, truth, write
 from synctax.synth.program import build
 from synctax.trace.kineto import read_rank
 from synctax.trace.model import EventKind
-from tests.laws import examples
+from tests.laws import examples, some
 from tests.synth import oracle
 from tests.synth.jobs import delays
 
@@ -80,13 +80,15 @@ def records(trace):
 
 @pytest.mark.parametrize(
     "changed",
-    [
-        {},
-        {"delays": LATE},
-        {"cuda_graphs": True, "run_ahead_steps": 0},
-        {"coalesced": 2, "broadcast": True, "dp": 2, "stream_step": 2},
-        {"tp_op": "all_reduce", "uneven": True, "run_ahead_steps": 2},
-    ],
+    some(
+        [
+            {},
+            {"delays": LATE},
+            {"cuda_graphs": True, "run_ahead_steps": 0},
+            {"coalesced": 2, "broadcast": True, "dp": 2, "stream_step": 2},
+            {"tp_op": "all_reduce", "uneven": True, "run_ahead_steps": 2},
+        ]
+    ),
 )
 def test_what_a_record_waits_for_has_ended_before_what_waits_begins(tmp_path, changed):
     for trace in made(replace(JOB, **changed), tmp_path):

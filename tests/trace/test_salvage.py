@@ -429,28 +429,21 @@ MIB = 2**20
 LIST = b'{"traceEvents": ['
 
 
-@pytest.mark.parametrize(
-    ("data", "block_bytes"),
-    [
-        (LIST + b'{"ph": "X", "name": "' + b"\\" * 12 * MIB, 16 * MIB),
-        (LIST + b'{"ph": "X", "x": [' + b"123456," * MIB, MIB),
-        (LIST + b'{"ph": "X", "name": "' + b"a" * 12 * MIB + b'"}]}', MIB),
-        (LIST + b'{"ph": "X", "name": "' + b"a" * 12 * MIB + b'"}]}', 16 * MIB),
-        (LIST + b" " * 12 * MIB + b"]}", MIB),
-        (LIST + b" " * 12 * MIB + b"]}", 16 * MIB),
-        (LIST + b"{}," * MIB + b"{}]}", 3 * MIB),
-    ],
-    ids=[
-        "backslashes",
-        "list",
-        "name",
-        "name at once",
-        "blanks",
-        "blanks at once",
-        "objects",
-    ],
-)
-def test_memory_is_bounded_by_the_block_whatever_the_text(data, block_bytes):
+LONG = {
+    "backslashes": (LIST + b'{"ph": "X", "name": "' + b"\\" * 12 * MIB, 16 * MIB),
+    "list": (LIST + b'{"ph": "X", "x": [' + b"123456," * MIB, MIB),
+    "name": (LIST + b'{"ph": "X", "name": "' + b"a" * 12 * MIB + b'"}]}', MIB),
+    "name at once": (LIST + b'{"ph": "X", "name": "' + b"a" * 12 * MIB + b'"}]}', 16 * MIB),
+    "blanks": (LIST + b" " * 12 * MIB + b"]}", MIB),
+    "blanks at once": (LIST + b" " * 12 * MIB + b"]}", 16 * MIB),
+    "objects": (LIST + b"{}," * MIB + b"{}]}", 3 * MIB),
+}
+"""Long texts, and how much of them comes at once."""
+
+
+@pytest.mark.parametrize("name", some(list(LONG)))
+def test_memory_is_bounded_by_the_block_whatever_the_text(name):
+    data, block_bytes = LONG[name]
     # before: backslashes took 20 bytes each, and a block of empty objects 100 each
     assert peak_bytes(data, block_bytes) < 60 * MIB + 3 * block_bytes
 
