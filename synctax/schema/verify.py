@@ -80,7 +80,7 @@ VERIFY_GROUPS = Table(
         Column(
             "busbw_gb_per_s_median",
             "float",
-            "GB/s",
+            "gb_per_s",
             "bus bandwidth (nccl-tests' factor) net of the wait, of collectives of 1 MB "
             "and more",
         ),
@@ -93,7 +93,7 @@ VERIFY_GROUPS = Table(
         Column(
             "link_gb_per_s",
             "float",
-            "GB/s",
+            "gb_per_s",
             "what its links carry: a GPU's NVLinks in a domain, else its members' NICs",
         ),
         Column(
