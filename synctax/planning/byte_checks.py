@@ -57,7 +57,7 @@ def _sent(moved: Traffic, dimension: str, expected: float, tolerance: float) -> 
     if unknown or not parts:
         because = (
             f"the traces do not tell the bytes of {counted(unknown, 'collective')} "
-            "(record_shapes=True does)"
+            "(record_shapes=True tells most; batched sends and receives have none)"
             if unknown
             else f"no collective of {dimension} was recorded"
         )

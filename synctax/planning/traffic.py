@@ -189,19 +189,26 @@ class _Mine:
 
 def _sent_in(tax: Tax, steps: I64, mine: _Mine) -> Sent:
     table = tax.matches.table
-    ranks = np.unique(table.rank[mine.of_role])
-    ranks = ranks[steps[ranks] > 0]
-    total = np.bincount(
-        table.rank[mine.known], mine.wire_bytes[mine.known], minlength=steps.size
-    )
-    calls = {}
-    for op in np.unique(table.op[mine.of_role]).tolist():
-        chosen = table.rank[mine.of_role & (table.op == op)]
-        calls[op] = np.bincount(chosen, minlength=steps.size)[ranks] / steps[ranks]
+    taking_part = np.zeros(steps.size, np.bool_)
+    taking_part[table.rank[mine.of_role]] = True
+    # a rank has as many entries as profiler windows
+    at = np.flatnonzero(taking_part & (steps > 0))
+    ranks, number = np.unique(table.own_rank[at], return_inverse=True)
+    of_rank = np.bincount(number, steps[at], minlength=ranks.size)
+
+    def per_step(chosen: Bool, weight: F64) -> F64:
+        total = np.bincount(table.rank[chosen], weight[chosen], minlength=steps.size)
+        found: F64 = np.bincount(number, total[at], minlength=ranks.size) / of_rank
+        return found
+
+    one = np.ones(table.rank.size)
     return Sent(
-        rank=table.own_rank[ranks],
-        bytes_per_step=total[ranks] / steps[ranks],
-        calls_per_step=calls,
+        rank=ranks,
+        bytes_per_step=per_step(mine.known, mine.wire_bytes),
+        calls_per_step={
+            op: per_step(mine.of_role & (table.op == op), one)
+            for op in np.unique(table.op[mine.of_role]).tolist()
+        },
         unknown=int((mine.of_role & ~mine.known & mine.moves).sum()),
     )
 

@@ -308,6 +308,30 @@ def test_bytes_are_per_step():
     assert one(found, "microbatches", "tp").status == "ok"
 
 
+def test_windows_of_a_rank_are_averaged():
+    groups = [group("default", (0, 1)), group("tp", (0, 1), communicates=True)]
+    own = Group("1", (0, 1), "tp", 2, "kernel")
+    ranks = [
+        rank(
+            number,
+            [
+                C(50_000.0 * (k + 1), 300.0, payload=PAYLOAD_BYTES, seq=k, step=k)
+                for k in range(steps)
+            ],
+            groups=[own],
+            window=window,
+            steps=[(k, 0.0, 1e6) for k in range(steps)],
+        )
+        for window, steps in (("iteration_1", 2), ("iteration_2", 4))
+        for number in (0, 1)
+    ]
+    layout = Layout(2, 1, 1)
+    against = Against(Planned(layout), row(layout, tp=PAYLOAD_BYTES, barriers=1.0))
+    found = verify(job(groups, in_blocks(2)), measure(ranks), against)
+    assert one(found, "bytes", "tp").found == "64 MB, as predicted"
+    assert one(found, "microbatches", "tp").status == "ok"
+
+
 def test_only_the_steps_that_were_asked_for_count():
     made = Made(steps=5)
     some = replace(made.tax(lambda _: 300.0), steps=range(1, 3))
