@@ -148,6 +148,8 @@ def look(job: "Job", asked: Asked, files: Files) -> "Verification":
         domain_size=asked.domain or (platform.domain if platform else None),
         gpus_per_host=platform.gpus_per_host if platform else None,
     )
+    if tax is None:  # whose notes would have those of the files
+        observed = replace(observed, notes=(*observed.notes, *job.notes))
     role = None
     if asked.group is not None:
         observed, role = answering(observed, asked.group)

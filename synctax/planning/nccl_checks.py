@@ -139,7 +139,7 @@ def _strays(topologies: Sequence[Topology], log: NcclLog) -> Check:
             names = ", ".join(near.near)
             broken.append(_gpu(mine, f"uses {mine.nic}, and beside it is {names}"))
     return Check(
-        "nic in use",
+        "nic-in-use",
         "",
         "warning",
         "the NIC beside the GPU",
@@ -196,7 +196,7 @@ def _crossings(log: NcclLog) -> Check:
     elif not total:
         because = "both ends of no connection between hosts are in the log"
     return Check(
-        "nic rails",
+        "nic-rails",
         "",
         "warning",
         "one rail at both ends",

@@ -24,7 +24,7 @@ VERIFY = Table(
             "coverage (each rank in one group), members (ranks as planned), domain (in one "
             "NVLink domain), near (in as few as it fits into), rails (one local index "
             "across hosts), busbw, straggler, nccl-tests, bytes, microbatches; of NCCL's "
-            "own files nics, nvlinks, nic in use, nic rails, p2p, rings",
+            "own files nics, nvlinks, nic-in-use, nic-rails, p2p, rings",
         ),
         _GROUP,
         Column(

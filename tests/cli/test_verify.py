@@ -220,7 +220,7 @@ def test_files_of_nccl_tell_hosts_rails_and_nics(run, made, space, tmp_path):
     )  # fmt: skip
     found = envelope(result)
     told = statuses(found)
-    assert told["nic rails", None] == told["nvlinks", None] == "broken"
+    assert told["nic-rails", None] == told["nvlinks", None] == "broken"
     assert told["p2p", None] == told["rings", None] == "ok"
     assert found["hosts"] == [f"node-{host:02}" for host in range(4)]
     assert any("NCCL_CROSS_NIC is 1" in line for line in found["verdict"])
@@ -284,9 +284,11 @@ def test_traces_without_a_collective_show_declared_groups(run, tmp_path):
             "traceEvents": [event],
         }
         (tmp_path / f"rank{rank}.json").write_text(json.dumps(document))
+    (tmp_path / "rank7.json.gz").write_bytes(b"\x1f\x8b\x08damaged")
     result = run("verify", tmp_path, "--no-cache", "--format", "json")
     found = envelope(result, 4)
     assert found["broken"][0]["hosts"] == ["node-0", "node-1"]
+    assert "file_unreadable" in {note["reason"] for note in found["excluded"]}
 
 
 @pytest.mark.parametrize(

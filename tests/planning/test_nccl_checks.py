@@ -84,7 +84,7 @@ def test_a_log_of_some_ranks_does_not_place_a_job(tmp_path, log):
 
 def test_what_arrives_on_another_nic_crosses_rails(log):
     found = log(Job(arrive=lambda nic: nic ^ 1, cross_nic="2"))
-    check = one(log_checks(found), "nic rails")
+    check = one(log_checks(found), "nic-rails")
     assert (check.level, check.unit) == ("warning", "connection")
     assert len(check.broken) == check.checked == 4
     assert check.broken[0].found == (
@@ -92,11 +92,11 @@ def test_what_arrives_on_another_nic_crosses_rails(log):
     )
     assert check.because.startswith("NCCL_CROSS_NIC is 2; 0 keeps rings to one NIC")
     unset = log(Job(arrive=lambda nic: nic ^ 1))
-    assert "NCCL_CROSS_NIC is not set" in one(log_checks(unset), "nic rails").because
+    assert "NCCL_CROSS_NIC is not set" in one(log_checks(unset), "nic-rails").because
 
 
 def test_connections_inside_one_host_have_no_rails(log):
-    check = one(log_checks(log(Job(hosts=1))), "nic rails")
+    check = one(log_checks(log(Job(hosts=1))), "nic-rails")
     assert (check.status, check.found) == ("unknown", "")
     assert "both ends of no connection between hosts" in check.because
 
@@ -167,15 +167,15 @@ def test_nvlinks_that_are_down_are_counted(topology):
 def test_nics_in_use_are_those_beside_their_gpus(topology, log):
     found = topology(EIGHT)
     used = log(Job(hosts=2, gpus=4, channels=4))
-    check = one(topology_checks([found], used), "nic in use")
+    check = one(topology_checks([found], used), "nic-in-use")
     assert (check.status, check.found) == ("ok", "8 of 8 GPUs")
     swapped = topology([[([0], ["mlx5_1"]), ([1], ["mlx5_0"])], EIGHT[1]])
-    check = one(topology_checks([swapped], used), "nic in use")
+    check = one(topology_checks([swapped], used), "nic-in-use")
     assert len(check.broken) == 4
     assert check.broken[0].found == (
         "GPU 0 of node-00 uses mlx5_0, and beside it is mlx5_1"
     )
-    alone = one(topology_checks([found], log(Job(hosts=1))), "nic in use")
+    alone = one(topology_checks([found], log(Job(hosts=1))), "nic-in-use")
     assert (alone.status, alone.because) == ("unknown", "the log tells of no NIC in use")
 
 
@@ -183,7 +183,7 @@ def test_only_what_was_given_is_checked(topology, log):
     assert list(nccl_checks([], None)) == []
     assert {c.name for c in nccl_checks([topology(EIGHT)], None)} == {"nics", "nvlinks"}
     names = {check.name for check in nccl_checks([], log(Job()))}
-    assert names == {"nic rails", "p2p", "rings"}
+    assert names == {"nic-rails", "p2p", "rings"}
 
 
 def test_a_gpu_that_no_rank_uses_is_named_by_its_host(topology):
