@@ -12,6 +12,8 @@ from synctax.planning.planned import Planned
 from synctax.planning.training import ORDERS, Order
 
 MEGATRON = ("tp", "pp", "cp", "dp", "dp_cp", "ep", "edp")
+TORCHTITAN = ("tp", "pp", "cp", "fsdp", "dp_cp", "ep", "edp")
+"""Roles of the groups that each makes."""
 
 
 def in_blocks(gpus: int) -> Callable[[int], int]:
