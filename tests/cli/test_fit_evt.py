@@ -298,7 +298,6 @@ def test_a_host_bound_job_is_refused_with_its_share(
     traces = shared_traces / "megatron-tp8-a100"
     columns(traces, Path(".synctax"))
     assert command("measure", traces, "-q").exit_code == 0
-    assert command("attribute", "-q").exit_code == 0
     said = refused(fit_evt())
     assert "a fit would stand for 0.3 % of the tax (32 of 83 collectives)" in said
     assert "51 × the path of a rank runs through the CPU; 99.7 % of the tax" in said

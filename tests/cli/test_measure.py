@@ -258,7 +258,7 @@ def wait_for_workers(parent: int) -> None:
 
 
 def test_ctrl_c_leaves_no_file_and_no_process(tmp_path):
-    write(SynthJob(tp=2, fsdp=1, size_mb=30), tmp_path / "t")
+    write(SynthJob(tp=2, fsdp=1, size_mb=12), tmp_path / "t")
     out = tmp_path / "out.json"
     started = subprocess.Popen(
         [

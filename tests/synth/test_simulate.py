@@ -31,10 +31,8 @@ def comms_of(program):
         yield position, comm, program.dimensions[comm.dimension]
 
 
-def rows_of(job):
-    return {
-        (row.group, row.group_ranks, row.index): row for row in truth(job).collectives()
-    }
+def rows_of(known):
+    return {(row.group, row.group_ranks, row.index): row for row in known.collectives()}
 
 
 def test_ranks_leave_a_symmetric_collective_at_one_instant_after_the_last_arrival():
@@ -129,14 +127,13 @@ def test_a_slow_kernel_keeps_others_waiting_for_what_exceeds_its_slack(
     rank, step, kernel, delay_us, seed
 ):
     calm = replace(NOISY, seed=seed)
-    late = replace(calm, delays=(Delay(rank, step, kernel, float(delay_us)),))
-    known = truth(late)
+    known = truth(replace(calm, delays=(Delay(rank, step, kernel, float(delay_us)),)))
     (injected,) = known.injected
     if injected.slack_us is None:
         assert step == 1
         return
     key = (injected.group, injected.group_ranks, injected.index)
-    before, after = rows_of(calm)[key], rows_of(late)[key]
+    before, after = rows_of(truth(calm))[key], rows_of(known)[key]
     more_ns = max(0, round((delay_us - injected.slack_us) * 1000))
     assert rank in injected.group_ranks
     if before.op == "broadcast":
@@ -156,7 +153,7 @@ def test_a_late_launch_raises_the_tax_by_what_exceeds_its_slack(kernel, excess_u
     delay = replace(probe, delay_us=injected.slack_us + excess_us)
     known = truth(replace(QUIET, delays=(delay,)))
     assert known.injected[0].slack_us == injected.slack_us
-    reached = rows_of(known.job)[(injected.group, injected.group_ranks, injected.index)]
+    reached = rows_of(known)[(injected.group, injected.group_ranks, injected.index)]
     assert reached.tax_max_us == pytest.approx(max(0.0, excess_us))
     assert reached.straggler_rank == (2 if excess_us > 0 else None)
 
@@ -164,7 +161,7 @@ def test_a_late_launch_raises_the_tax_by_what_exceeds_its_slack(kernel, excess_u
 def test_a_slow_kernel_without_jitter_has_no_slack():
     known = truth(replace(QUIET, delays=(Delay(1, 0, 3, 750.0),)))
     (injected,) = known.injected
-    row = rows_of(known.job)[(injected.group, injected.group_ranks, injected.index)]
+    row = rows_of(known)[(injected.group, injected.group_ranks, injected.index)]
     assert injected.slack_us == 0
     assert (row.op, row.tax_max_us, row.straggler_rank) == ("reduce_scatter", 750.0, 1)
 
@@ -173,7 +170,7 @@ def test_a_delay_reaches_into_the_next_step_when_none_of_its_own_is_left():
     last = len(build(QUIET).compute) - 1
     known = truth(replace(QUIET, delays=(Delay(1, 0, last, 900.0), Delay(1, 1, last, 9.0))))
     assert known.injected[0].op == "all_gather"
-    assert rows_of(known.job)[("tp", (0, 1, 2, 3), known.injected[0].index)].step == 1
+    assert rows_of(known)[("tp", (0, 1, 2, 3), known.injected[0].index)].step == 1
     assert known.injected[1].group is None
 
 
