@@ -8,7 +8,7 @@ import click
 
 from synctax.cli.options import MAX_NUMBER, MAX_RANKS, output_options, tax_options
 from synctax.cli.plan_options import charge_options, machine_options, training_options
-from synctax.cli.plan_types import Chunks
+from synctax.cli.plan_types import Chunks, Degrees
 from synctax.evt.methods import Method
 from synctax.report.output import Output
 
@@ -59,7 +59,14 @@ _COUNT = click.IntRange(1, MAX_NUMBER)
     "--virtual-stages",
     type=Chunks(),
     metavar="LIST",
-    help="Chunks of layers that a pipeline rank holds.  [default: 1,2; 1 with --layout]",
+    help="Chunks of layers that a pipeline rank holds.  [default: 1,2,4,8; 1 with "
+    "--layout]",
+)
+@click.option(
+    "--only",
+    type=Degrees(),
+    metavar="LIST",
+    help="Of all layouts only those with these degrees, such as cp1 or tp8,ep16.",
 )
 @training_options
 @machine_options
@@ -101,6 +108,7 @@ def plan(
     microbatch: int,
     layouts: tuple[str, ...],
     virtual_stages: tuple[int, ...] | None,
+    only: dict[str, int] | None,
     sharding: "Sharding",
     shard_over: "ShardOver",
     recompute: "Recompute",
@@ -118,6 +126,7 @@ def plan(
     nvlink_efficiency: float,
     nic_efficiency: float,
     allow_tp_across_domains: bool,
+    pool_nics: bool,
     source: str | None,
     tax_method: Method | None,
     tax_form: "Form",
@@ -164,6 +173,7 @@ def plan(
         *needed,
         microbatch=microbatch,
         virtual_stages=virtual_stages,
+        only=only,
         layouts=layouts,
         explained=explained,
         compared=compared,
@@ -176,6 +186,7 @@ def plan(
             nic_efficiency,
             reserve_gb,
             allow_tp_across_domains,
+            pool_nics,
         ),
         training={
             "sequence_parallel": not no_sequence_parallel,
@@ -299,6 +310,9 @@ def _needed(
 _AGAINST = {
     ("mfu", "tflops"): "--mfu and --tflops say the same; give one",
     ("layouts", "explained"): "--explain names its layout; leave out --layout",
+    ("layouts", "only"): "--layout names its layouts; leave out --only",
+    ("compared", "only"): "--compare names its layouts; leave out --only",
+    ("explained", "only"): "--explain names its layout; leave out --only",
     ("layouts", "compared"): "--compare names its layouts; leave out --layout",
     ("explained", "compared"): "--explain and --compare exclude each other",
     ("explained", "exported"): "--explain and --export exclude each other",

@@ -135,6 +135,12 @@ machine_options = _together(
         is_flag=True,
         help="Keep layouts whose TP groups leave the domain.",
     ),
+    click.option(
+        "--pool-nics",
+        is_flag=True,
+        help="Groups that leave a domain use the NICs of all their ranks there, as rings "
+        "of NCCL do; else the rate of one, as in the placement paper.",
+    ),
 )
 """What the machine has, and what is assumed of it."""
 

@@ -123,6 +123,7 @@ def parameters(found: Found) -> dict[str, Any]:
         },
         "layouts": [str(one) for one in found.setup.named] or None,
         "virtual_stages": None if found.named else list(found.setup.virtual_stages),
+        "only": found.setup.only or None,
         "pareto": found.pareto,
         "feasible": found.feasible,
     }

@@ -9,10 +9,11 @@ import click
 from synctax.cli.bandwidth_tax import Tax
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
+from synctax.planning.candidates import DEFAULT_VIRTUAL_STAGES
 from synctax.planning.inputs import doubts, platform_doubts, read_model, read_platform
 from synctax.planning.layout import Layout, Layouts, parse_layout, parse_layouts
 from synctax.planning.platform import Platform
-from synctax.planning.search import DEFAULT_VIRTUAL_STAGES, Plan, plan
+from synctax.planning.search import Plan, plan
 from synctax.planning.setting import BYTES_PER_GB
 from synctax.planning.shape import Model
 from synctax.planning.tax import Form, PlanTax, plan_tax
@@ -42,6 +43,7 @@ class Assumed:
     nic_efficiency: float = 1.0
     reserve_gb: float = 0.0
     tp_across_domains: bool = False
+    pooled_nics: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Asked:
         A name or a file each.
     gpus, sequence, batch, microbatch : int
     virtual_stages : tuple of int or None
+    only : dict of str to int, or None
+        Degrees that layouts of a search must have.
     layouts : tuple of str
     explained, compared : str or None
     machine : Changes
@@ -69,6 +73,7 @@ class Asked:
     batch: int
     microbatch: int = 1
     virtual_stages: tuple[int, ...] | None = None
+    only: dict[str, int] | None = None
     layouts: tuple[str, ...] = ()
     explained: str | None = None
     compared: str | None = None
@@ -94,6 +99,8 @@ class Setup:
         Whether all that there are is searched, whatever was named.
     virtual_stages : tuple of int
         Of a search for all.
+    only : dict of str to int
+        Degrees that layouts of it must have.
     notes : tuple of Note
         What is odd about model and machine.
     """
@@ -106,6 +113,7 @@ class Setup:
     named: tuple[Layout, ...]
     whole: bool
     virtual_stages: tuple[int, ...]
+    only: dict[str, int]
     notes: tuple[Note, ...]
 
 
@@ -139,6 +147,7 @@ def set_up(asked: Asked) -> Setup:
         # one layout is explained by its place among all
         asked.explained is not None or not named,
         tuple(sorted({*stages, *(one.virtual_stages for one in named)})),
+        asked.only or {},
         (*doubts(model), *platform_doubts(platform)),
     )
 
@@ -161,6 +170,7 @@ def search(setup: Setup, tax: PlanTax | None) -> Plan:
         setup.assumptions,
         layouts=None if setup.whole else Layouts.of(setup.named),
         virtual_stages=setup.virtual_stages,
+        only=setup.only,
         tax=tax,
     )
 
@@ -247,6 +257,7 @@ def assume(platform: Platform, asked: Assumed) -> Assumptions:
         exposed=Exposed(**(asked.exposed or {})),
         reserve_bytes=reserve_bytes,
         tp_across_domains=asked.tp_across_domains,
+        pooled_nics=asked.pooled_nics,
     )
 
 

@@ -54,6 +54,27 @@ class Exposures(click.ParamType):  # type: ignore[type-arg]  # generic since cli
         return found
 
 
+class Degrees(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """Degrees that a layout must have: `cp1`, or `tp8,ep16`."""
+
+    name = "degrees"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, int]:
+        """Parse the text into degrees by dimension."""
+        from synctax.errors import SynctaxError
+        from synctax.planning.layout import parse_degrees
+
+        try:
+            found = parse_degrees(str(value))
+        except SynctaxError as error:
+            self.fail(str(error), param, ctx)
+        if "v" in found:
+            self.fail("v is chosen with --virtual-stages", param, ctx)
+        return found
+
+
 class Chunks(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
     """Numbers of chunks that a pipeline rank holds: `2`, or `1,2,4`."""
 

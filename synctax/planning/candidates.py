@@ -1,6 +1,6 @@
 """Every layout that a number of GPUs has."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import comb, prod
 
 import numpy as np
@@ -8,11 +8,13 @@ import numpy as np
 from synctax.arrays import I64
 from synctax.errors import SynctaxError
 from synctax.notes import Note
-from synctax.planning.layout import Layouts
+from synctax.planning.layout import Layouts, take
 from synctax.planning.shape import Model
 
 MAX_CANDIDATES = 4_000_000
 """Layouts of one search; a few hundred bytes are kept of each."""
+
+DEFAULT_VIRTUAL_STAGES = (1, 2, 4, 8)
 
 MOST_GPUS = 2**31 - 1
 
@@ -20,7 +22,7 @@ _DEGREES = 4
 
 
 def candidates(
-    model: Model, gpus: int, virtual_stages: Sequence[int] = (1, 2)
+    model: Model, gpus: int, virtual_stages: Sequence[int] = DEFAULT_VIRTUAL_STAGES
 ) -> tuple[Layouts, tuple[Note, ...]]:
     """List every tp·pp·cp·dp = gpus, with every v and every number of expert ranks.
 
@@ -72,6 +74,41 @@ def candidates(
     t, p, c, e = t[kept], p[kept], c[kept], e[kept]
     layouts = Layouts(t, p, gpus // (t * p * c), c, e, v)
     return layouts, tuple(_same(stages, int((~kept).sum())))
+
+
+def with_degrees(layouts: Layouts, only: Mapping[str, int]) -> tuple[Layouts, Note]:
+    """Take only the layouts that have some degrees.
+
+    Parameters
+    ----------
+    layouts : Layouts
+    only : mapping of str to int
+        Of tp, pp, dp, cp and ep.
+
+    Returns
+    -------
+    layouts : Layouts
+    note : Note
+        How many others there are.
+
+    Raises
+    ------
+    SynctaxError
+        If there is none.
+    """
+    kept = np.ones(len(layouts), np.bool_)
+    for name, degree in only.items():
+        kept &= getattr(layouts, name) == degree
+    asked = ",".join(f"{name}{degree}" for name, degree in only.items())
+    if not kept.any():
+        raise SynctaxError(
+            f"none of {len(layouts):,} layouts has {asked}; tp·pp·dp·cp are the GPUs, and "
+            "ep divides the experts"
+        )
+    others = int((~kept).sum())
+    return take(layouts, np.flatnonzero(kept)), Note(
+        "degrees_not_asked", others, f"other layouts than those with {asked}"
+    )
 
 
 def _same(stages: tuple[int, ...], many: int) -> Iterator[Note]:

@@ -25,11 +25,15 @@ from synctax.planning.pipeline import stage_layers
 from synctax.planning.platform import Tier
 from synctax.planning.rule import Rule, always, each, keyed, nothing, seconds
 from synctax.planning.setting import Setting
-from synctax.planning.training import DIMENSIONS
+from synctax.planning.training import DIMENSIONS, ORDERS
 from synctax.texts import number, percent, size_bytes
 
 FAR_REACH: Final = 8.0
 """Ranks over those of the fit beyond which a tax is called extrapolated."""
+
+FEW_TOKENS: Final = 1_024
+"""Rows of a matrix product below which it is far from its best: its weights are read for
+few operations each (of an H100, 989 TFLOP/s over 3.35 TB/s are 295 operations a byte)."""
 
 
 def cautions(setting: Setting, layouts: Layouts, cost: Costs) -> tuple[Rule, ...]:
@@ -55,6 +59,8 @@ def cautions(setting: Setting, layouts: Layouts, cost: Costs) -> tuple[Rule, ...
         *(_rails(setting, layouts, cost, row) for row in (CP, EP, PP, DP)),
         *_tiers(setting, layouts, cost),
         *_far(setting, cost),
+        _few_tokens(setting, layouts),
+        _order(setting, layouts, cost),
     )
 
 
@@ -69,10 +75,11 @@ def _uneven(setting: Setting, layouts: Layouts, cost: Costs) -> Rule:
         return (
             f"{layers} layers over {p * v:,} {called}: {split.count(most)} of {most} and "
             f"{split.count(least)} of {least}; the fullest stage computes "
-            f"{percent(fullest[p] - 1)} more than the average"
+            f"{percent(fullest[p, v] - 1)} more than the average"
         )
 
-    fullest = dict(zip(layouts.pp.tolist(), cost.imbalance.tolist(), strict=True))
+    both = zip(layouts.pp.tolist(), layouts.virtual_stages.tolist(), strict=True)
+    fullest = dict(zip(both, cost.imbalance.tolist(), strict=True))
 
     return Rule(
         "uneven_stages",
@@ -80,6 +87,38 @@ def _uneven(setting: Setting, layouts: Layouts, cost: Costs) -> Rule:
         keyed(reason, layouts.pp, layouts.virtual_stages),
         nothing,
         f"pp·v divides {layers} layers",
+    )
+
+
+def _few_tokens(setting: Setting, layouts: Layouts) -> Rule:
+    tokens = setting.training.microbatch * setting.training.sequence // layouts.cp
+    return Rule(
+        "few_tokens",
+        tokens < FEW_TOKENS,
+        keyed(
+            lambda one: (
+                f"{one:,} tokens of a microbatch on a rank: kernels of so few rows reach "
+                "less of the peak than the MFU that is assumed of all layouts alike"
+            ),
+            tokens,
+        ),
+        nothing,
+        f"{FEW_TOKENS:,} tokens of a microbatch on a rank, or more",
+    )
+
+
+def _order(setting: Setting, layouts: Layouts, cost: Costs) -> Rule:
+    dense = setting.model.experts is None
+    last = cost.placement.order == DP_LAST
+    return Rule(
+        "order_not_of_megatron",
+        last & dense & (layouts.cp > 1) & (layouts.pp > 1),
+        always(
+            f"order {ORDERS[DP_LAST]} with CP and stages: Megatron-Core refuses it, since "
+            "experts would have other replicas, even where there are none"
+        ),
+        nothing,
+        f"order {ORDERS[DP_LAST]} without CP, or without stages",
     )
 
 

@@ -267,9 +267,7 @@ def _sequence(training: Training, layouts: Layouts) -> Rule:
     split = training.sequence_parallel & (t > 1) & (training.sequence % c == 0)
 
     def reason(t: int, tokens: int) -> str:
-        return (
-            f"{tokens:,} tokens of a rank mod tp {t} = {tokens % t} (with SP)"
-        )
+        return f"{tokens:,} tokens of a rank mod tp {t} = {tokens % t} (with SP)"
 
     def remedy(t: int, tokens: int) -> str:
         return f"tp {nearest(divisors(tokens), t)}, or no sequence parallelism"

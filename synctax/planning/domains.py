@@ -34,12 +34,15 @@ class Placement:
         What the rate of NICs is divided by for it: 1 where it crosses no tier, or no NIC.
     rails : (5, k) bool
         Whether ranks that talk over NICs have one local index; so too inside a domain.
+    together : (5, k) int64
+        Ranks of a group that lie in one domain.
     """
 
     order: I8
     inside: Bool
     oversubscription: F64
     rails: Bool
+    together: I64
 
 
 def sizes(layouts: Layouts) -> I64:
@@ -236,6 +239,7 @@ def place(
         np.where(other, second.inside, first.inside),
         np.where(other, second.oversubscription, first.oversubscription),
         np.where(other, second.rails, first.rails),
+        np.where(other, second.together, first.together),
     )
 
 
@@ -301,6 +305,19 @@ def _in_order(
         divided = np.where(crosses, worse, divided)
     near = apart(training, layouts, order)
     rails = inside | (near % platform.gpus_per_host == 0)
-    return Placement(
-        np.full(len(layouts), ORDERS.index(order), np.int8), inside, divided, rails
-    )
+    first = np.full(len(layouts), ORDERS.index(order), np.int8)
+    together = _together(platform, training, layouts, near, order)
+    return Placement(first, inside, divided, rails, together)
+
+
+def _together(
+    platform: Platform, training: Training, layouts: Layouts, near: I64, order: Order
+) -> I64:
+    """Count the ranks of a group in one domain, by how far apart neighbours are."""
+    degree = sizes(layouts)
+    if training.shard_over == "d*c":
+        # stages lie between the ranks of CP and those of DP where DP comes last
+        apart_by_stages = (order == ORDERS[DP_LAST]) & (layouts.cp > 1) & (layouts.pp > 1)
+        degree[DP] *= np.where(apart_by_stages, 1, layouts.cp)
+        degree[DP] = np.where(apart_by_stages, layouts.cp, degree[DP])
+    return np.clip(platform.domain // near, 1, degree)

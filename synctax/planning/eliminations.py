@@ -20,6 +20,7 @@ from synctax.planning.remedies import in_words
 from synctax.planning.rule import Rule, always, divisors, each, keyed, seconds
 from synctax.planning.setting import Setting
 from synctax.planning.tax import most_ranks
+from synctax.planning.times import nic_bytes_per_s
 from synctax.planning.training import ORDERS
 from synctax.texts import number, percent, size_bytes
 
@@ -53,16 +54,19 @@ def _tp_domain(setting: Setting, layouts: Layouts, cost: Costs) -> Iterator[Rule
         return
     domain = setting.platform.domain
     leaves: dict[int, str] = {}
+    pooled = nic_bytes_per_s(setting, layouts, cost.placement, pooled=True)[TP]
 
     def reason(at: int) -> str:
         t, sent = int(layouts.tp[at]), float(cost.volumes.tp_bytes[at])
         over_nic = seconds(cost.times.sending_s[TP, at])
         inside = seconds(sent / setting.nvlink_bytes_per_s)
+        own = setting.assumptions.pooled_nics or cost.placement.together[TP, at] == 1
+        shared = "" if own else f"{seconds(sent / pooled[at])} over those of all its GPUs, "
         if t not in leaves:
             leaves[t] = _leaves(domain, t, setting.gpus)
         return (
             f"tp {t} {leaves[t]}: its {size_bytes(sent)} a step "
-            f"take {over_nic} over NICs ({inside} over NVLink), "
+            f"take {over_nic} over NICs ({shared}{inside} over NVLink), "
             f"{percent(cost.times.sending_s[TP, at] / cost.compute_s[at])} of the "
             f"{seconds(cost.compute_s[at])} of computation"
         )

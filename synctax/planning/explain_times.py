@@ -89,12 +89,14 @@ def _sending(known: Terms) -> Iterator[Row]:
         slower = float(cost.placement.oversubscription[row, at])
         rate = setting.nvlink_bytes_per_s if inside else setting.nic_bytes_per_s
         link = "nvlink" if inside else "nic"
+        template = "·{oversubscription}" if slower > 1 else ""
+        if setting.assumptions.pooled_nics and not inside:
+            link, template = "nics", ""
+            rate = float(sent[row]) / float(times.sending_s[row, at])
         one = known.with_symbols(
             **{"sent": float(sent[row]), link: rate, "oversubscription": slower}
         )
-        template = f"{{sent}}/{{{link}}}"
-        if slower > 1:
-            template += "·{oversubscription}"
+        template = f"{{sent}}/{{{link}}}{template}"
         yield one.row(_SECTION, f"{name}_s", times.sending_s[row, at], "s", template)
         yield _exposed(one, row)
 

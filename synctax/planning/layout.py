@@ -69,7 +69,7 @@ def parse_layout(text: str, gpus: int | None = None, virtual_stages: int = 1) ->
     >>> str(parse_layout("pp16 tp8", 1024))
     'tp8,pp16,dp8'
     """
-    found = _degrees(text)
+    found = parse_degrees(text)
     left = prod(found.get(name, 1) for name in ("tp", "pp", "cp"))
     if "dp" not in found and gpus is not None:
         if gpus % left:
@@ -125,7 +125,19 @@ def parse_layouts(
     return tuple(parse_layout(part, gpus, virtual_stages) for part in parts)
 
 
-def _degrees(text: str) -> dict[str, int]:
+def parse_degrees(text: str) -> dict[str, int]:
+    """Read degrees such as `tp8,cp1`: some of tp, pp, dp, cp, ep and v, each once.
+
+    Raises
+    ------
+    SynctaxError
+        If the text holds anything else, or nothing.
+
+    Examples
+    --------
+    >>> parse_degrees("tp8, cp=1")
+    {'tp': 8, 'cp': 1}
+    """
     found: dict[str, int] = {}
     for token in filter(None, _BETWEEN.split(text.strip())):
         match = _TOKEN.fullmatch(token)

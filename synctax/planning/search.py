@@ -1,6 +1,6 @@
 """`plan`: every layout of a number of GPUs, what it costs, and whether it can run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,11 @@ import numpy as np
 from synctax.arrays import I64, Bool
 from synctax.errors import SynctaxError
 from synctax.notes import Note
-from synctax.planning.candidates import candidates
+from synctax.planning.candidates import (
+    DEFAULT_VIRTUAL_STAGES,
+    candidates,
+    with_degrees,
+)
 from synctax.planning.cautions import cautions
 from synctax.planning.costs import Costs, costs
 from synctax.planning.eliminations import eliminations
@@ -24,8 +28,6 @@ from synctax.planning.training import ORDERS, Assumptions, Order, Training
 
 if TYPE_CHECKING:
     import pandas as pd
-
-DEFAULT_VIRTUAL_STAGES = (1, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,6 +140,7 @@ def plan(  # noqa: PLR0913 - the options of a search
     *,
     layouts: Layouts | None = None,
     virtual_stages: Sequence[int] = DEFAULT_VIRTUAL_STAGES,
+    only: Mapping[str, int] | None = None,
     tax: PlanTax | None = None,
 ) -> Plan:
     """Cost and judge every layout of a number of GPUs, or those that are given.
@@ -156,6 +159,8 @@ def plan(  # noqa: PLR0913 - the options of a search
         Only these.
     virtual_stages : sequence of int
         Each v to look at, where no layouts are given.
+    only : mapping of str to int, optional
+        Degrees of tp, pp, dp, cp, ep that layouts of the search must have.
     tax : PlanTax, optional
         Without it none is counted.
 
@@ -175,6 +180,9 @@ def plan(  # noqa: PLR0913 - the options of a search
     notes: tuple[Note, ...] = ()
     if layouts is None:
         layouts, notes = candidates(model, gpus, virtual_stages)
+        if only:
+            layouts, others = with_degrees(layouts, only)
+            notes = (*notes, others)
     return judge(setting, layouts, notes)
 
 

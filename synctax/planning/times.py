@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import F64
-from synctax.planning.domains import DP, Placement
+from synctax.planning.domains import DP, EP, PP, Placement, sizes
 from synctax.planning.flop import step_flop
 from synctax.planning.layout import Layouts
 from synctax.planning.pipeline import microbatches
@@ -73,11 +73,9 @@ def times(
     -------
     Times
     """
-    rate = np.where(
-        placement.inside,
-        setting.nvlink_bytes_per_s,
-        setting.nic_bytes_per_s / placement.oversubscription,
-    )
+    pooled = setting.assumptions.pooled_nics
+    over_nic_bytes_per_s = nic_bytes_per_s(setting, layouts, placement, pooled=pooled)
+    rate = np.where(placement.inside, setting.nvlink_bytes_per_s, over_nic_bytes_per_s)
     sending_s = sent_bytes / rate
     nvlink_s = np.where(placement.inside, sending_s, 0.0).sum(axis=0)
     nic_s = np.where(placement.inside, 0.0, sending_s).sum(axis=0)
@@ -86,6 +84,40 @@ def times(
     if shares[DP] is None:
         exposed_s[DP] = dp_exposed_s(setting.training, layouts, sending_s[DP], busy_s)
     return Times(sending_s, nvlink_s, nic_s, exposed_s)
+
+
+def nic_bytes_per_s(
+    setting: Setting, layouts: Layouts, placement: Placement, *, pooled: bool
+) -> F64:
+    """Tell how fast a GPU's share of a collective goes that leaves its domain.
+
+    Of k ranks that a group has in a domain, each sends on to the next over NVLink, and what
+    crosses to the next domain is spread over the NICs of all k: a ring is k times as fast
+    as one NIC, up to NVLink. In an all-to-all each rank sends its own, and of n - 1 others
+    k - 1 are reached over NVLink. Stages of a pipeline send to one neighbour each.
+
+    Parameters
+    ----------
+    setting : Setting
+    layouts : Layouts
+        k of them.
+    placement : Placement
+    pooled : bool
+        Whether NICs are used so; else a group has the rate of one.
+
+    Returns
+    -------
+    (5, k) float64
+        Rows as in DIMENSIONS; of use where a group is not inside a domain.
+    """
+    own = setting.nic_bytes_per_s / placement.oversubscription
+    if not pooled:
+        return own
+    times_own = placement.together.astype(np.float64)
+    n = np.maximum(sizes(layouts), 2)
+    times_own[PP] = 1.0
+    times_own[EP] = (n[EP] - 1) / np.maximum(n[EP] - placement.together[EP], 1)
+    return np.minimum(own * times_own, setting.nvlink_bytes_per_s)
 
 
 def dp_exposed_s(training: Training, layouts: Layouts, sending_s: F64, busy_s: F64) -> F64:

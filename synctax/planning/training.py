@@ -97,6 +97,10 @@ class Assumptions:
         Memory of a GPU that is not to be used.
     tp_across_domains : bool
         Whether TP may leave the NVLink domain; else such a layout is eliminated.
+    pooled_nics : bool
+        Whether a group that leaves its domain uses the NICs of all its ranks there, as
+        NCCL's rings do. Else it sends at the rate of one NIC, as the placement paper has
+        it; that is the same where a group has one rank in each domain.
     """
 
     mfu: float = DEFAULT_MFU
@@ -105,3 +109,4 @@ class Assumptions:
     exposed: Exposed = field(default_factory=Exposed)
     reserve_bytes: float = 0.0
     tp_across_domains: bool = False
+    pooled_nics: bool = False

@@ -148,7 +148,8 @@ def assumed(setting: Setting) -> list[str]:
         f"assumed: computation alone at {_share(own.mfu)} of {peak}; "
         f"{_rate(own.nvlink_efficiency, platform.nvlink_gb_per_s)} over NVLink within "
         f"{platform.domain:,} GPUs, {_rate(own.nic_efficiency, platform.nic_gb_per_s)} "
-        f"over the NIC; {_exposed(setting)}"
+        f"over {'NICs of all of a group in a domain' if own.pooled_nics else 'the NIC'}; "
+        f"{_exposed(setting)}"
     )
     for tier in platform.tiers:
         speed += f"; {number(tier.oversubscription)}:1 between blocks of {tier.gpus:,} GPUs"

@@ -495,9 +495,20 @@ def test_an_export_is_for_a_file_too(plan, tmp_path):
 
 def test_nothing_is_exported_where_nothing_is_feasible_or_a_framework_has_no_words(plan):
     said = refused(plan(*GPUS_1024, "--gpus", 64, "--export", "megatron"), 1)
-    assert "none of 140 layouts is feasible" in said
+    assert "none of 252 layouts is feasible" in said
     said = refused(plan(*GPUS_1024, "--layout", A, "--export", "torchtitan"), 1)
     assert "choose gradients or parameters" in said
+
+
+def test_degrees_and_nics_of_a_group_can_be_asked_for(plan):
+    few = envelope(plan(*GPUS_1024, "--only", "tp8,cp2", "--pool-nics", "--format", "json"))
+    assert {(row["tp"], row["cp"]) for row in few["rows"]} == {(8, 2)}
+    assert few["parameters"]["only"] == {"tp": 8, "cp": 2}
+    assert few["parameters"]["assumptions"]["pooled_nics"]
+    said = refused(plan(*GPUS_1024, "--only", "v2"), 2)
+    assert "v is chosen with --virtual-stages" in said
+    said = refused(plan(*GPUS_1024, "--only", "cp1", "--layout", A), 2)
+    assert "leave out --only" in said
 
 
 # files of users

@@ -24,8 +24,9 @@ from synctax.planning.domains import (
 from synctax.planning.inputs import read_platform
 from synctax.planning.layout import Layout, Layouts
 from synctax.planning.platform import Tier
-from synctax.planning.training import DIMENSIONS, ORDERS, Training
-from tests.planning.made import table
+from synctax.planning.search import plan
+from synctax.planning.training import DIMENSIONS, ORDERS, Assumptions, Training
+from tests.planning.made import DEEPSEEK_V3, LLAMA_405B, table
 
 H100 = read_platform("dgx-h100")
 RACK = read_platform("gb200-nvl72")
@@ -236,3 +237,60 @@ def test_gradients_of_one_replica_are_reduced_over_cp():
     one = table("tp8,pp16,dp1,cp8")
     assert spans(TRAINING, one, DEFAULT)[DP, 0] == 64
     assert spans(replace(TRAINING, shard_over="d"), one, DEFAULT)[DP, 0] == 1
+
+
+@given(layouts, st.sampled_from([1, 4, 8, 64]), st.sampled_from(ORDERS))
+def test_ranks_of_a_group_in_one_domain_are_counted(layout, domain, order):
+    # where degrees are powers of 2, no group lies unevenly in domains that are
+    if any(one & (one - 1) for one in (layout.tp, layout.pp, layout.dp, layout.cp)):
+        return
+    platform = replace(H100, domain=domain, gpus_per_host=domain)
+    found = placed(platform, order, layout).together[:, 0]
+    for row, name in enumerate(DIMENSIONS[:4]):
+        # stages may lie between the ranks of CP and of DP, which then are not one run
+        parts = joined(name)
+        if name == "dp" and order == DP_OUTERMOST and layout.cp > 1 and layout.pp > 1:
+            parts = ("cp",)
+        members = groups(grid(layout, order), parts)[0]
+        assert found[row] == (members // domain == members[0] // domain).sum()
+
+
+def sending_s(row, layout, *, pooled, model=LLAMA_405B, platform=H100, **more):
+    found = plan(
+        model,
+        platform,
+        layout.gpus,
+        replace(TRAINING, **more),
+        Assumptions(pooled_nics=pooled),
+        layouts=Layouts.of([layout]),
+    )
+    return float(found.costs.times.sending_s[row, 0])
+
+
+def test_a_group_shares_out_what_leaves_its_domain_over_the_nics_of_its_ranks_there():
+    across = Layout(tp=16, pp=8, dp=8)
+    # 8 of its ranks on each host: as 8 NICs of 50 GB/s
+    assert sending_s(TP, across, pooled=True) == pytest.approx(8_117.5 / 400, rel=1e-4)
+    assert sending_s(TP, across, pooled=False) == pytest.approx(8_117.5 / 50, rel=1e-4)
+    # no faster than over NVLink
+    rich = replace(H100, nic_gb_per_s=200.0)
+    found = sending_s(TP, across, pooled=True, platform=rich)
+    assert found == pytest.approx(8_117.5 / 450, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("row", "layout"), [(DP, Layout(tp=8, pp=16, dp=8)), (PP, Layout(tp=16, pp=8, dp=8))]
+)
+def test_one_rank_a_host_and_one_neighbour_have_nothing_to_share(row, layout):
+    both = [sending_s(row, layout, pooled=pooled) for pooled in (True, False)]
+    assert both[0] == both[1] > 0
+
+
+def test_of_an_all_to_all_only_what_leaves_the_domain_goes_over_nics():
+    layout = Layout(tp=1, pp=2, dp=32, ep=32)
+    pooled, own = (
+        sending_s(EP, layout, pooled=pooled, model=DEEPSEEK_V3, expert_tp=False)
+        for pooled in (True, False)
+    )
+    # of 31 others 7 are on the same host
+    assert pooled / own == pytest.approx(24 / 31)

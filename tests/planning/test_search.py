@@ -54,9 +54,9 @@ def test_every_way_to_split_the_gpus_is_a_candidate_once(gpus, stages):
 
 def test_candidates_that_would_be_too_many_are_refused_before_they_are_made(monkeypatch):
     monkeypatch.setattr(module, "MAX_CANDIDATES", 571)
-    assert len(candidates(LLAMA_405B, 512)[0])
+    assert len(candidates(LLAMA_405B, 512, (1, 2))[0])
     with pytest.raises(SynctaxError, match="1,024 GPUs have some 572 layouts"):
-        candidates(LLAMA_405B, 1_024)
+        candidates(LLAMA_405B, 1_024, (1, 2))
     with pytest.raises(SynctaxError, match="gpus is 2,147,483,648; expected from 1 to"):
         candidates(LLAMA_405B, 2**31)
 
@@ -259,3 +259,14 @@ ODD = [
 def test_impossible_numbers_are_refused_by_name_and_value(asked, said):
     with pytest.raises(SynctaxError, match=said.replace(".", r"\.")):
         search(**asked)
+
+
+def test_only_layouts_with_the_degrees_asked_are_judged_and_the_others_counted():
+    every, few = search(), search(only={"tp": 8, "cp": 1})
+    kept = (every.layouts.tp == 8) & (every.layouts.cp == 1)
+    assert len(few) == kept.sum()
+    assert np.array_equal(few.costs.step_s, every.costs.step_s[kept])
+    counts = {note.reason: note.count for note in few.notes}
+    assert counts["degrees_not_asked"] == (~kept).sum()
+    with pytest.raises(SynctaxError, match=r"none of \d+ layouts has tp3"):
+        search(only={"tp": 3})

@@ -110,7 +110,8 @@ def test_c_is_eliminated_by_bandwidth_alone():
     assert [rule.name for rule in found.eliminations if rule.broken[0]] == ["tp_domain"]
     said = reasons(found)
     assert "tp 16 is larger than the NVLink domain of 8" in said
-    assert "8.12 TB a step take 162 s over NICs (18 s over NVLink)" in said
+    assert "8.12 TB a step take 162 s over NICs" in said
+    assert "(20.3 s over those of all its GPUs, 18 s over NVLink)" in said
     assert "163 % of the 99.5 s of computation" in said
     assert found.costs.memory.memory_bytes[0] <= 80e9
     assert found.to_frame()["fits"][0]
