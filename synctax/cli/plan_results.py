@@ -11,7 +11,7 @@ from synctax.cli.bandwidth_tax import Tax
 from synctax.cli.plan_setup import Setup
 from synctax.errors import SynctaxError
 from synctax.notes import Note
-from synctax.planning.inputs import (
+from synctax.planning.inputs.named import (
     model_names,
     platform_names,
     read_model,
@@ -26,8 +26,8 @@ from synctax.schema.plan import PLAN, PLAN_COMPARE, PLAN_EXPLAIN
 from synctax.schema.plan_lists import PLAN_HARDWARE, PLAN_MODELS
 
 if TYPE_CHECKING:
-    from synctax.planning.compare import Comparison
-    from synctax.planning.explain import Explanation
+    from synctax.planning.explain.compare import Comparison
+    from synctax.planning.explain.layout import Explanation
 
 QUIET = ("eliminated_", "virtual_stages_without_pipeline")
 """How reasons of notes begin that the table tells of, or that nobody needs to act on."""
@@ -148,7 +148,7 @@ def told(found: Found, rows: I64) -> dict[str, Any]:
 
 def explanation(found: Found) -> "Explanation":
     """Explain the layout that was named."""
-    from synctax.planning.explain import explain
+    from synctax.planning.explain.layout import explain
 
     return explain(found.plan, found.setup.named[0])
 
@@ -168,7 +168,7 @@ def explained(found: Found, one: "Explanation") -> Result:
 
 def comparison(found: Found) -> "Comparison":
     """Compare the two layouts that were named."""
-    from synctax.planning.compare import compare
+    from synctax.planning.explain.compare import compare
 
     first, second = found.setup.named
     return compare(found.plan, first, second)

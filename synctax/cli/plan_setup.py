@@ -10,7 +10,7 @@ from synctax.cli.bandwidth_tax import Tax
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
 from synctax.planning.candidates import DEFAULT_VIRTUAL_STAGES
-from synctax.planning.inputs import doubts, platform_doubts, read_model, read_platform
+from synctax.planning.inputs.named import doubts, platform_doubts, read_model, read_platform
 from synctax.planning.layout import Layout, Layouts, parse_layout, parse_layouts
 from synctax.planning.platform import Platform
 from synctax.planning.search import Plan, plan

@@ -18,13 +18,13 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.errors import GateFailedError
-from synctax.planning.limits import DEFAULT_BYTES_TOLERANCE, DEFAULT_SLOW_SHARE
+from synctax.planning.verify.limits import DEFAULT_BYTES_TOLERANCE, DEFAULT_SLOW_SHARE
 from synctax.report.output import Output, Result
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from synctax.planning.verify import Verification
+    from synctax.planning.verify.job import Verification
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -257,7 +257,7 @@ def verify(
 
 
 def _extra(found: "Verification", *, strict: bool) -> dict[str, Any]:
-    from synctax.planning.verify_words import verdict
+    from synctax.planning.verify.verify_words import verdict
 
     layout, places = found.seen.layout, found.observed.places
     return {

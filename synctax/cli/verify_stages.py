@@ -4,24 +4,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from synctax.planning.limits import DEFAULT_BYTES_TOLERANCE, DEFAULT_SLOW_SHARE
+from synctax.planning.verify.limits import DEFAULT_BYTES_TOLERANCE, DEFAULT_SLOW_SHARE
 
 if TYPE_CHECKING:
     from synctax.bandwidth.nccl_tests import Measured
     from synctax.collectives.load import Job
     from synctax.collectives.tax import Tax
     from synctax.notes import Note
-    from synctax.planning.hosts_file import HostMap
-    from synctax.planning.nccl_commands import Command
-    from synctax.planning.nccl_machine import Topology
-    from synctax.planning.nccl_model import NcclLog
-    from synctax.planning.observed import Observed
-    from synctax.planning.plan_file import PlanFile, PlanRow
-    from synctax.planning.planned import Planned
+    from synctax.planning.nccl.commands import Command
+    from synctax.planning.nccl.machine import Topology
+    from synctax.planning.nccl.model import NcclLog
     from synctax.planning.platform import Platform
-    from synctax.planning.speeds import Links
     from synctax.planning.training import Order
-    from synctax.planning.verify import Verification
+    from synctax.planning.verify.hosts_file import HostMap
+    from synctax.planning.verify.job import Verification
+    from synctax.planning.verify.observed import Observed
+    from synctax.planning.verify.plan_file import PlanFile, PlanRow
+    from synctax.planning.verify.planned import Planned
+    from synctax.planning.verify.speeds import Links
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +88,12 @@ def read(asked: Asked) -> Files:
         If one is not what it should be.
     """
     from synctax.bandwidth.nccl_tests import read_nccl_tests
-    from synctax.planning.hosts_file import read_hosts
-    from synctax.planning.inputs import read_platform
+    from synctax.planning.inputs.named import read_platform
     from synctax.planning.layout import parse_layout
-    from synctax.planning.nccl_log import read_nccl_log
-    from synctax.planning.nccl_topology import read_topology
-    from synctax.planning.plan_file import choose, read_plan
+    from synctax.planning.nccl.log import read_nccl_log
+    from synctax.planning.nccl.topology import read_topology
+    from synctax.planning.verify.hosts_file import read_hosts
+    from synctax.planning.verify.plan_file import choose, read_plan
 
     notes: tuple[Note, ...] = ()
     plan = row = platform = None
@@ -132,9 +132,9 @@ def look(job: "Job", asked: Asked, files: Files) -> "Verification":
         If there is no group of the role asked for, or the layout does not fit the ranks.
     """
     from synctax.collectives.pool import gather
-    from synctax.planning.nccl_checks import hosts_in
-    from synctax.planning.observed import answering, observe
-    from synctax.planning.verify import Against, verify
+    from synctax.planning.verify.job import Against, verify
+    from synctax.planning.verify.nccl_checks import hosts_in
+    from synctax.planning.verify.observed import answering, observe
 
     tax = _tax(job, asked)
     groups = gather(job.ranks)[1] if tax is None else tax.matches.groups
@@ -178,7 +178,7 @@ def _tax(job: "Job", asked: Asked) -> "Tax | None":
 
 def _planned(asked: Asked, files: Files, observed: "Observed") -> "Planned | None":
     from synctax.planning.layout import parse_layout
-    from synctax.planning.planned import Planned
+    from synctax.planning.verify.planned import Planned
 
     order = cast("Order | None", asked.order)
     if files.plan is not None and files.row is not None:
@@ -194,8 +194,8 @@ def _planned(asked: Asked, files: Files, observed: "Observed") -> "Planned | Non
 
 def _links(files: Files) -> "Links":
     """Take line rates of links as the platform states them, else as NCCL saw them."""
-    from synctax.planning.nccl_checks import links_in
-    from synctax.planning.speeds import Links
+    from synctax.planning.verify.nccl_checks import links_in
+    from synctax.planning.verify.speeds import Links
 
     if files.platform is None:
         return links_in(files.topologies)
@@ -222,7 +222,7 @@ def other_row(found: "Verification", asked: Asked, files: Files) -> "list[Note]"
 
 def commands(files: Files) -> "tuple[Command, ...]":
     """List the runs of nccl-tests that measure the planned groups; none without a plan."""
-    from synctax.planning.nccl_commands import nccl_tests_commands
+    from synctax.planning.nccl.commands import nccl_tests_commands
 
     plan, row = files.plan, files.row
     if plan is None or row is None or not row.feasible:

@@ -50,7 +50,7 @@ def candidates(
 
     Examples
     --------
-    >>> from synctax.planning.inputs import read_model
+    >>> from synctax.planning.inputs.named import read_model
     >>> layouts, notes = candidates(read_model("llama3-405b"), 4, (1,))
     >>> [str(layouts[at]) for at in range(3)], len(layouts)
     (['tp1,pp1,dp4', 'tp1,pp1,dp2,cp2', 'tp1,pp1,dp1,cp4'], 10)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from synctax.planning.compare import Compared, Comparison
+from synctax.planning.explain.compare import Compared, Comparison
 from synctax.planning.setting import Setting
 from synctax.report import plan_words as words
 from synctax.report.tables import Field, Sentence, table

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synctax.planning.explain import Explanation
+from synctax.planning.explain.layout import Explanation
+from synctax.planning.explain.terms import Row
 from synctax.planning.search import Plan
-from synctax.planning.terms import Row
 from synctax.report import plan_words as words
 from synctax.report.tables import Field, Sentence, table
 from synctax.texts import ABSENT, counted, number, size_bytes, time_us

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.planning.nccl_commands import Command
-from synctax.planning.place_checks import spread
-from synctax.planning.verify import Verification
-from synctax.planning.verify_words import verdict
+from synctax.planning.nccl.commands import Command
+from synctax.planning.verify.job import Verification
+from synctax.planning.verify.place_checks import spread
+from synctax.planning.verify.verify_words import verdict
 from synctax.report import tables
 from synctax.report.output import Result
 from synctax.report.tables import Field, Sentence, column

@@ -12,8 +12,8 @@ import pytest
 from synctax.evt.tax import Gumbel, Origin, TaxModel
 from synctax.evt.tax_file import to_json
 from synctax.planning.candidates import candidates
-from synctax.planning.inputs import model_names, platform_names, read_model
-from synctax.planning.plan_file import read_plan
+from synctax.planning.inputs.named import model_names, platform_names, read_model
+from synctax.planning.verify.plan_file import read_plan
 from synctax.schema.plan import PLAN, PLAN_COMPARE, PLAN_EXPLAIN
 from synctax.schema.plan_lists import PLAN_HARDWARE, PLAN_MODELS
 from synctax.workspace import Workspace

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from synctax.planning.nccl_log import read_nccl_log
-from synctax.planning.nccl_model import NcclLog
+from synctax.planning.nccl.log import read_nccl_log
+from synctax.planning.nccl.model import NcclLog
 
 # ruff: noqa: E501
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from synctax.planning.layout import Layout
-from synctax.planning.observed import DEFAULT, Observed, ObservedGroup
-from synctax.planning.places import Seat, place
-from synctax.planning.planned import Planned
 from synctax.planning.training import ORDERS, Order
+from synctax.planning.verify.observed import DEFAULT, Observed, ObservedGroup
+from synctax.planning.verify.places import Seat, place
+from synctax.planning.verify.planned import Planned
 
 MEGATRON = ("tp", "pp", "cp", "dp", "dp_cp", "ep", "edp")
 TORCHTITAN = ("tp", "pp", "cp", "fsdp", "dp_cp", "ep", "edp")

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synctax.planning.check import Broken, Check, tally
-from synctax.planning.checks import coverage, group_sizes, members, traced, world
 from synctax.planning.layout import Layout
-from synctax.planning.place_checks import domains, near, rails
-from synctax.planning.planned import Planned
-from synctax.planning.seen import seen_layout
 from synctax.planning.training import ORDERS
-from synctax.planning.verify import Against, verify
+from synctax.planning.verify.check import Broken, Check, tally
+from synctax.planning.verify.checks import coverage, group_sizes, members, traced, world
+from synctax.planning.verify.job import Against, verify
+from synctax.planning.verify.place_checks import domains, near, rails
+from synctax.planning.verify.planned import Planned
+from synctax.planning.verify.seen import seen_layout
 from tests.planning.observed_jobs import (
     MEGATRON,
     TORCHTITAN,

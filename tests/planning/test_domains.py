@@ -21,7 +21,7 @@ from synctax.planning.domains import (
     straddles,
     strides,
 )
-from synctax.planning.inputs import read_platform
+from synctax.planning.inputs.named import read_platform
 from synctax.planning.layout import Layout, Layouts
 from synctax.planning.platform import Tier
 from synctax.planning.search import plan

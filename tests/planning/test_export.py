@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from synctax.errors import SynctaxError
 from synctax.planning.export import megatron_flags, torchtitan_recipe, torchtitan_toml
-from synctax.planning.inputs import model_names, read_model
+from synctax.planning.inputs.named import model_names, read_model
 from synctax.planning.layout import Layout
 from synctax.planning.pipeline import stage_layers
 from synctax.planning.shape import Experts, Model

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from synctax.bandwidth.hardware import hardware
 from synctax.errors import BadInputError, SynctaxError
-from synctax.planning import model_file, platform_file
-from synctax.planning.counted import counted
-from synctax.planning.inputs import (
+from synctax.planning.inputs import model_file, platform_file
+from synctax.planning.inputs.counted import counted
+from synctax.planning.inputs.model_file import model_of
+from synctax.planning.inputs.named import (
     doubts,
     model_names,
     platform_doubts,
@@ -22,11 +23,10 @@ from synctax.planning.inputs import (
     read_model,
     read_platform,
 )
-from synctax.planning.model_file import model_of
-from synctax.planning.platform_file import platform_of
+from synctax.planning.inputs.platform_file import platform_of
+from synctax.planning.inputs.yaml_file import LARGEST_FILE_BYTES, read_yaml
+from synctax.planning.inputs.yaml_values import LARGEST_COUNT, Section
 from synctax.planning.shape import Experts, LatentAttention, Model
-from synctax.planning.yaml_file import LARGEST_FILE_BYTES, read_yaml
-from synctax.planning.yaml_values import LARGEST_COUNT, Section
 
 SMALL = "layers: 4\nhidden: 64\nheads: 8\nffn: 128\nvocabulary: 100\n"
 EXPERTS = "experts: {count: 4, top_k: 2, ffn: 32, dense_layers: 1}\n"

@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from synctax.planning.nccl_checks import (
+from synctax.planning.nccl.log import read_nccl_log
+from synctax.planning.nccl.topology import read_topology
+from synctax.planning.verify.nccl_checks import (
     hosts_in,
     links_in,
     log_checks,
     nccl_checks,
     topology_checks,
 )
-from synctax.planning.nccl_log import read_nccl_log
-from synctax.planning.nccl_topology import read_topology
-from synctax.planning.speeds import Links
+from synctax.planning.verify.speeds import Links
 from tests.planning.nccl_writing import Job, Xml, jobs, read_texts, start, whole
 
 EIGHT = [

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from synctax.errors import SynctaxError
 from synctax.planning.domains import DIMENSIONS, place
-from synctax.planning.inputs import read_model, read_platform
+from synctax.planning.inputs.named import read_model, read_platform
 from synctax.planning.layout import Layout, Layouts, parse_layout
-from synctax.planning.nccl_commands import BUCKET_PARAMETERS, Command, nccl_tests_commands
-from synctax.planning.nccl_groups import Digit, Selection, busbw_gb_per_s, select
+from synctax.planning.nccl.commands import BUCKET_PARAMETERS, Command, nccl_tests_commands
+from synctax.planning.nccl.groups import Digit, Selection, busbw_gb_per_s, select
 from synctax.planning.platform import Platform, Tier
 from synctax.planning.training import ORDERS, Assumptions, Training
 from synctax.planning.volumes import volumes

@@ -2,8 +2,8 @@
 
 import pytest
 
-from synctax.planning.nccl_model import NO_COMMUNICATOR
-from synctax.planning.nccl_rails import (
+from synctax.planning.nccl.model import NO_COMMUNICATOR
+from synctax.planning.nccl.rails import (
     Fallback,
     fallbacks,
     rails,

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synctax.errors import BadInputError, SynctaxError
-from synctax.planning import nccl_text
-from synctax.planning.nccl_log import read_nccl_log
-from synctax.planning.nccl_model import Branch, Member, NcclLog, Setting
-from synctax.planning.nccl_rails import (
+from synctax.planning.nccl import text as nccl_text
+from synctax.planning.nccl.log import read_nccl_log
+from synctax.planning.nccl.model import Branch, Member, NcclLog, Setting
+from synctax.planning.nccl.rails import (
     Fallback,
     crossings,
     fallbacks,

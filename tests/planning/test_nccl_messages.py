@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synctax.planning.nccl_messages import Unreadable, parse
+from synctax.planning.nccl.messages import Unreadable, parse
 
 
 @given(st.text(st.sampled_from("Channel Ring comm rank nranks:[]>-0123456789/NET/IB via")))

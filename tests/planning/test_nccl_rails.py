@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synctax.planning.nccl_log import read_nccl_log
-from synctax.planning.nccl_machine import Rail
-from synctax.planning.nccl_rails import (
+from synctax.planning.nccl.log import read_nccl_log
+from synctax.planning.nccl.machine import Rail
+from synctax.planning.nccl.rails import (
     Fallback,
     crossings,
     fallbacks,
@@ -17,7 +17,7 @@ from synctax.planning.nccl_rails import (
     strays,
     transfers,
 )
-from synctax.planning.nccl_topology import read_topology
+from synctax.planning.nccl.topology import read_topology
 from tests.planning.nccl_writing import (
     STYLES,
     Job,

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synctax.errors import BadInputError
-from synctax.planning import nccl_xml
-from synctax.planning.nccl_machine import PATHS, Gpu, Nic, NvLink, Topology
-from synctax.planning.nccl_topology import (
+from synctax.planning.nccl import xml as nccl_xml
+from synctax.planning.nccl.machine import PATHS, Gpu, Nic, NvLink, Topology
+from synctax.planning.nccl.topology import (
     read_topology,
     short_of_nvlinks,
     topology_rails,

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from synctax.collectives.load import load
 from synctax.collectives.pool import gather
 from synctax.errors import BadInputError, SynctaxError
-from synctax.planning.hosts_file import HostMap, read_hosts
 from synctax.planning.layout import Layout
-from synctax.planning.observed import answering, observe, taken_for, unnamed
-from synctax.planning.places import Seat, place
-from synctax.planning.seen import seen_layout
+from synctax.planning.verify.hosts_file import HostMap, read_hosts
+from synctax.planning.verify.observed import answering, observe, taken_for, unnamed
+from synctax.planning.verify.places import Seat, place
+from synctax.planning.verify.seen import seen_layout
 from synctax.synth import SynthJob, write
 from tests.collectives.traces import all_reduce, gemm, trace
 from tests.collectives.traces import write as write_trace

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from synctax.planning.domains import strides
 from synctax.planning.layout import Layout, Layouts
-from synctax.planning.planned import (
+from synctax.planning.training import DIMENSIONS, ORDERS, Training
+from synctax.planning.verify.planned import (
     DENSE_ROLES,
     EXPERT_ROLES,
     SPLIT_ROLES,
     Planned,
 )
-from synctax.planning.training import DIMENSIONS, ORDERS, Training
 
 degrees = st.sampled_from([1, 2, 3, 4])
 layouts = st.builds(

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from synctax.evt.tax_file import builtin
-from synctax.planning.compare import compare
-from synctax.planning.inputs import read_platform
+from synctax.planning.explain.compare import compare
+from synctax.planning.inputs.named import read_platform
 from synctax.planning.layout import parse_layout
 from synctax.planning.search import plan
 from synctax.planning.tax import plan_tax

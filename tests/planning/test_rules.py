@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synctax.evt.tax import Curve, Deviations, TaxModel
-from synctax.planning.inputs import read_platform
+from synctax.planning.inputs.named import read_platform
 from synctax.planning.layout import Layout, Layouts, parse_layout
 from synctax.planning.platform import Tier
 from synctax.planning.remedies import memory_remedies

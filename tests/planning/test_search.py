@@ -12,7 +12,7 @@ from synctax.errors import SynctaxError
 from synctax.evt.tax_file import builtin
 from synctax.planning import candidates as module
 from synctax.planning.candidates import candidates
-from synctax.planning.inputs import read_platform
+from synctax.planning.inputs.named import read_platform
 from synctax.planning.layout import Layout, Layouts, parse_layout
 from synctax.planning.pareto import pareto
 from synctax.planning.search import Plan, only, plan

@@ -13,16 +13,16 @@ from synctax.collectives.load import load
 from synctax.collectives.model import Group, Op
 from synctax.collectives.tax import measure
 from synctax.errors import BadInputError, SynctaxError
-from synctax.planning.inputs import read_platform
+from synctax.planning.inputs.named import read_platform
 from synctax.planning.layout import Layout, Layouts
-from synctax.planning.observed import observe
-from synctax.planning.plan_file import PlanFile, PlanRow, choose, read_plan
-from synctax.planning.planned import Planned
 from synctax.planning.shape import Experts, Model
-from synctax.planning.speeds import Links
 from synctax.planning.training import ORDERS, Assumptions, Training
-from synctax.planning.verify import Against, verify
-from synctax.planning.verify_words import verdict
+from synctax.planning.verify.job import Against, verify
+from synctax.planning.verify.observed import observe
+from synctax.planning.verify.plan_file import PlanFile, PlanRow, choose, read_plan
+from synctax.planning.verify.planned import Planned
+from synctax.planning.verify.speeds import Links
+from synctax.planning.verify.verify_words import verdict
 from synctax.planning.volumes import volumes
 from synctax.synth import Delay, SynthJob, write
 from tests.collectives.job import C, rank

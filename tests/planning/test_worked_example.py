@@ -8,16 +8,16 @@ import pytest
 
 from synctax.evt.tax import Curve, Deviations, TaxModel
 from synctax.evt.tax_file import builtin
-from synctax.planning.compare import compare
-from synctax.planning.explain import explain
-from synctax.planning.explain_place import ranks_text
-from synctax.planning.explain_times import step_parts
-from synctax.planning.inputs import read_platform
+from synctax.planning.explain.compare import compare
+from synctax.planning.explain.layout import explain
+from synctax.planning.explain.place import ranks_text
+from synctax.planning.explain.terms import exact, fill
+from synctax.planning.explain.times import step_parts
+from synctax.planning.inputs.named import read_platform
 from synctax.planning.layout import parse_layout
 from synctax.planning.platform import Tier
 from synctax.planning.search import plan
 from synctax.planning.tax import plan_tax
-from synctax.planning.terms import exact, fill
 from synctax.planning.training import ORDERS, Assumptions, Exposed
 from synctax.schema.plan import PLAN, PLAN_COMPARE, PLAN_EXPLAIN
 from tests.planning.made import DEEPSEEK_V3, LLAMA_3, LLAMA_405B, MIXTURE, table

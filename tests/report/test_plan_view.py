@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from synctax.evt.tax_file import builtin
 from synctax.planning.barriers import BARRIER_GROUPS
-from synctax.planning.compare import compare
-from synctax.planning.explain import explain
-from synctax.planning.inputs import read_model, read_platform
+from synctax.planning.explain.compare import compare
+from synctax.planning.explain.layout import explain
+from synctax.planning.explain.terms import Row
+from synctax.planning.inputs.named import read_model, read_platform
 from synctax.planning.layout import parse_layout
 from synctax.planning.platform import Tier
 from synctax.planning.search import plan
 from synctax.planning.tax import plan_tax
-from synctax.planning.terms import Row
 from synctax.planning.training import Assumptions, Exposed, Training
 from synctax.report import (
     plan_compare_view,

@@ -2,12 +2,12 @@
 
 import pytest
 
-from synctax.planning.inputs import read_model, read_platform
+from synctax.planning.inputs.named import read_model, read_platform
 from synctax.planning.layout import Layout
-from synctax.planning.nccl_commands import nccl_tests_commands
-from synctax.planning.planned import Planned
+from synctax.planning.nccl.commands import nccl_tests_commands
 from synctax.planning.training import Training
-from synctax.planning.verify import Against, verify
+from synctax.planning.verify.job import Against, verify
+from synctax.planning.verify.planned import Planned
 from synctax.report import verify_view
 from synctax.report.output import Result
 from synctax.report.tables import to_text

@@ -1,0 +1,1 @@
+"""One layout in full, and two beside each other."""

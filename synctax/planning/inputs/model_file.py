@@ -1,0 +1,213 @@
+"""What a YAML file says of a model."""
+
+from dataclasses import replace
+from math import nan
+from typing import Final
+
+from synctax.planning.inputs.counted import counted
+from synctax.planning.inputs.yaml_values import Section
+from synctax.planning.shape import Experts, LatentAttention, Model
+
+KEYS: Final = (
+    "name",
+    "layers",
+    "hidden",
+    "heads",
+    "kv_heads",
+    "head_dim",
+    "ffn",
+    "vocabulary",
+    "gated",
+    "tied_embeddings",
+    "parameters",
+    "active_parameters",
+    "experts",
+    "latent",
+    "source",
+)
+EXPERT_KEYS: Final = ("count", "top_k", "ffn", "shared", "dense_layers")
+LATENT_KEYS: Final = ("q_rank", "kv_rank", "nope_dim", "rope_dim", "v_dim")
+
+SYNONYMS: Final = {
+    "num_hidden_layers": "layers",
+    "num_layers": "layers",
+    "n_layers": "layers",
+    "hidden_size": "hidden",
+    "dim": "hidden",
+    "d_model": "hidden",
+    "num_attention_heads": "heads",
+    "n_heads": "heads",
+    "num_key_value_heads": "kv_heads",
+    "num_query_groups": "kv_heads",
+    "n_kv_heads": "kv_heads",
+    "kv_channels": "head_dim",
+    "intermediate_size": "ffn",
+    "ffn_hidden_size": "ffn",
+    "vocab_size": "vocabulary",
+    "vocab": "vocabulary",
+    "swiglu": "gated",
+    "tie_word_embeddings": "tied_embeddings",
+    "params": "parameters",
+    "moe": "experts",
+    "num_experts": "experts.count",
+    "num_local_experts": "experts.count",
+    "n_routed_experts": "experts.count",
+    "num_experts_per_tok": "experts.top_k",
+    "moe_router_topk": "experts.top_k",
+    "top_k": "experts.top_k",
+    "topk": "experts.top_k",
+    "moe_intermediate_size": "experts.ffn",
+    "moe_ffn_hidden_size": "experts.ffn",
+    "n_shared_experts": "experts.shared",
+    "first_k_dense_replace": "experts.dense_layers",
+    "dense_layers": "experts.dense_layers",
+    "mla": "latent",
+    "q_lora_rank": "latent.q_rank",
+    "kv_lora_rank": "latent.kv_rank",
+    "qk_nope_head_dim": "latent.nope_dim",
+    "qk_head_dim": "latent.nope_dim",
+    "qk_rope_head_dim": "latent.rope_dim",
+    "qk_pos_emb_head_dim": "latent.rope_dim",
+    "v_head_dim": "latent.v_dim",
+}
+"""Names of configs of Hugging Face, Megatron-LM and torchtitan."""
+
+
+def model_of(section: Section, *, name: str) -> Model:
+    """Make a model of what a file says.
+
+    Parameters
+    ----------
+    section : Section
+        The whole file.
+    name : str
+        Of the model, where the file does not tell.
+
+    Raises
+    ------
+    BadInputError
+        If a key is unknown or missing, a value is no such value, or values contradict each
+        other.
+    """
+    section.allow(KEYS, SYNONYMS)
+    layers = section.count("layers")
+    hidden = section.count("hidden")
+    heads = section.count("heads")
+    experts = _experts(section, layers)
+    latent = _latent(section)
+    model = Model(
+        name=section.text("name", name) or name,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=_kv_heads(section, heads),
+        ffn=_ffn(section, experts),
+        vocabulary=section.count("vocabulary"),
+        parameters=nan,
+        active_parameters=nan,
+        gated=section.flag("gated", default=True),
+        tied_embeddings=section.flag("tied_embeddings", default=False),
+        head_dim=_head_dim(section, hidden, heads, latent),
+        experts=experts,
+        latent=latent,
+        source=section.text("source", ""),
+    )
+    return _with_parameters(section, counted(model))
+
+
+def _kv_heads(section: Section, heads: int) -> int:
+    kv_heads = section.count("kv_heads", heads)
+    if heads % kv_heads:
+        raise section.wrong(
+            "kv_heads", f"a number that divides the {heads} heads ({_divisors(heads)})"
+        )
+    return kv_heads
+
+
+def _ffn(section: Section, experts: Experts | None) -> int:
+    if experts is not None and not experts.dense_layers:
+        # no layer has this MLP; a token visits experts of this width
+        return section.count("ffn", (experts.top_k + experts.shared) * experts.ffn)
+    return section.count("ffn")
+
+
+def _head_dim(
+    section: Section, hidden: int, heads: int, latent: LatentAttention | None
+) -> int:
+    if latent is not None:
+        return section.count("head_dim", latent.v_dim)
+    if not section.has("head_dim") and hidden % heads:
+        raise section.wrong(
+            "heads",
+            f"a number that divides hidden = {hidden} ({_divisors(hidden)}), or head_dim "
+            "beside it",
+        )
+    return section.count("head_dim", hidden // heads)
+
+
+def _experts(section: Section, layers: int) -> Experts | None:
+    if not section.has("experts"):
+        return None
+    part = section.section("experts", "{count: 64, top_k: 6, ffn: 1408}")
+    part.allow(EXPERT_KEYS, _within("experts."))
+    count = part.count("count")
+    top_k = part.count("top_k")
+    if top_k > count:
+        raise part.wrong("top_k", f"at most the {count} of experts.count")
+    dense_layers = part.count("dense_layers", 0, least=0)
+    if dense_layers >= layers:
+        raise part.wrong("dense_layers", f"fewer than the {layers} layers")
+    return Experts(
+        count=count,
+        top_k=top_k,
+        ffn=part.count("ffn"),
+        shared=part.count("shared", 0, least=0),
+        dense_layers=dense_layers,
+    )
+
+
+def _latent(section: Section) -> LatentAttention | None:
+    if not section.has("latent"):
+        return None
+    part = section.section(
+        "latent", "{kv_rank: 512, nope_dim: 128, rope_dim: 64, v_dim: 128}"
+    )
+    part.allow(LATENT_KEYS, _within("latent."))
+    return LatentAttention(
+        q_rank=part.count("q_rank") if part.has("q_rank") else None,
+        kv_rank=part.count("kv_rank"),
+        nope_dim=part.count("nope_dim"),
+        rope_dim=part.count("rope_dim"),
+        v_dim=part.count("v_dim"),
+    )
+
+
+def _with_parameters(section: Section, shape: Model) -> Model:
+    parameters = section.number("parameters", shape.parameters)
+    if parameters <= shape.expert_parameters:
+        raise section.wrong(
+            "parameters",
+            f"more than the {shape.expert_parameters:.4g} that the experts alone have",
+        )
+    default = shape.active_parameters if shape.experts is not None else parameters
+    active = section.number("active_parameters", min(default, parameters))
+    if active > parameters:
+        raise section.wrong(
+            "active_parameters", f"at most the parameters ({parameters:.4g})"
+        )
+    if shape.experts is None and active != parameters:
+        raise section.wrong(
+            "active_parameters",
+            f"{parameters:.6g}, as all of them where there are no experts (leave it out)",
+        )
+    return replace(shape, parameters=parameters, active_parameters=active)
+
+
+def _within(path: str) -> dict[str, str]:
+    return {key: name for key, name in SYNONYMS.items() if name.startswith(path)}
+
+
+def _divisors(number: int) -> str:
+    # the largest ones are those that somebody can have meant
+    found = [one for one in range(1, min(number, 4096) + 1) if number % one == 0]
+    return "such as " + ", ".join(map(str, found[-4:]))

@@ -1,0 +1,293 @@
+"""The runs of nccl-tests that measure the groups of a layout before a job does."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from synctax.errors import SynctaxError
+from synctax.planning.domains import PP_LAST, place
+from synctax.planning.layout import Layout, Layouts
+from synctax.planning.nccl.groups import Digit, Selection, busbw_gb_per_s, crosses, select
+from synctax.planning.platform import Platform
+from synctax.planning.shape import BF16_BYTES, Model
+from synctax.planning.shards import shards
+from synctax.planning.training import DIMENSIONS, Assumptions, Training
+from synctax.planning.volumes import FP32_BYTES, volumes
+
+BUCKET_PARAMETERS: Final = 40_000_000
+"""Parameters whose gradients are reduced at once, at the most: Megatron-Core's least
+bucket (`DistributedDataParallelConfig.bucket_size`)."""
+
+AROUND: Final = 4
+"""How far below and above the layout's own payload sizes are measured."""
+
+_LEAST_BYTES: Final = 1024
+
+_FP32: Final = "float"
+_BF16: Final = "bfloat16"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One run of nccl-tests.
+
+    Parameters
+    ----------
+    group : str
+        The dimension: one of DIMENSIONS, or `edp` for replicas of experts.
+    op : str
+        As nccl-tests calls it: `all_reduce`, `sendrecv`, ...
+    ranks : int
+        Of one group.
+    groups : int
+        How many run at once, as in the job.
+    payload_bytes : int
+        Size, as nccl-tests say it, of the layout's own collective.
+    busbw_gb_per_s : float
+        What the links allow all groups at once, in GB/s (10^9 bytes).
+    nic : bool
+        Whether groups leave their domain.
+    line : str
+        For a shell, with Open MPI where it takes several processes.
+    checks : str
+        What it checks, in one sentence.
+    """
+
+    group: str
+    op: str
+    ranks: int
+    groups: int
+    payload_bytes: int
+    busbw_gb_per_s: float
+    nic: bool
+    line: str
+    checks: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """An operation that groups of a dimension run, and its payload."""
+
+    group: str
+    digits: tuple[str, ...]
+    op: str
+    payload_bytes: float
+    datatype: str
+    what: str
+
+
+def nccl_tests_commands(
+    model: Model,
+    platform: Platform,
+    training: Training,
+    layout: Layout,
+    assumptions: Assumptions | None = None,
+) -> tuple[Command, ...]:
+    """List the runs of nccl-tests that measure every group of a layout.
+
+    All groups of a dimension run at once, as they do in the job; sizes lie around what the
+    layout itself sends at once. Ranks are in the order of the plan, host after host, so
+    the host file has to list the hosts as the job's launcher does. nccl-tests have to be
+    built with MPI=1 for more than one host.
+
+    Parameters
+    ----------
+    model : Model
+    platform : Platform
+    training : Training
+    layout : Layout
+    assumptions : Assumptions, optional
+        Of which the efficiencies of links are used.
+
+    Returns
+    -------
+    tuple of Command
+        Those of TP, CP, EP, DP and PP, as far as the layout has them.
+
+    Raises
+    ------
+    SynctaxError
+        If experts do not spread evenly over the ranks.
+
+    References
+    ----------
+    nccl-tests, README and doc/PERFORMANCE.md; placement paper, section "Verifying with
+    NCCL tests and topology".
+
+    Examples
+    --------
+    >>> from synctax.planning.inputs.named import read_model, read_platform
+    >>> found = nccl_tests_commands(
+    ...     read_model("llama3-405b"),
+    ...     read_platform("dgx-h100"),
+    ...     Training(batch=2048, sequence=8192),
+    ...     Layout(tp=8, pp=16, dp=8),
+    ... )
+    >>> found[0].line
+    'all_reduce_perf -b 67108864 -e 1073741824 -f 2 -d bfloat16 -g 8'
+    """
+    one = Layouts.of([layout])
+    sent = volumes(model, training, one)
+    table = np.array([getattr(sent, f"{name}_bytes") for name in DIMENSIONS])
+    pp_last = place(platform, training, one, table).order[0] == PP_LAST
+    dense, experts = _grids(training, layout, pp_last=bool(pp_last))
+    taken = assumptions or Assumptions()
+    found = []
+    for test in _tests(model, training, layout):
+        digits = experts if test.group in ("ep", "edp") else dense
+        selection, what = select(digits, test.digits), test.what
+        if selection is None:
+            # nccl-tests cannot part all groups of CP and DP together; DP alone it can
+            selection, what = select(digits, ("dp",)), f"{test.what} (DP without CP)"
+        if selection is not None and selection.ranks > 1:
+            found.append(_command(replace(test, what=what), platform, taken, selection))
+    return tuple(found)
+
+
+def _grids(
+    training: Training, layout: Layout, *, pp_last: bool
+) -> tuple[list[Digit], list[Digit]]:
+    """Write ranks with a digit for each dimension: for dense layers, and for experts."""
+    across = layout.tp if training.expert_tp else 1
+    spread = across * layout.ep
+    replicas, rest = divmod(layout.tp * layout.cp * layout.dp, spread)
+    if rest:
+        raise SynctaxError(
+            f"layout {layout}: experts of {across} times {layout.ep} ranks do not spread "
+            f"evenly over tp·cp·dp = {layout.tp * layout.cp * layout.dp} ranks"
+        )
+
+    def outer(dp: int) -> list[Digit]:
+        ends = [Digit("dp", dp), Digit("pp", layout.pp)]
+        return ends if pp_last else ends[::-1]
+
+    dense = [Digit("tp", layout.tp), Digit("cp", layout.cp), *outer(layout.dp)]
+    return dense, [Digit("etp", across), Digit("ep", layout.ep), *outer(replicas)]
+
+
+def _tests(model: Model, training: Training, layout: Layout) -> Iterator[_Test]:
+    yield from _inner_tests(model, training, layout)
+    one = Layouts.of([layout])
+    held = shards(model, training, one)
+    names = ("cp", "dp") if training.shard_over == "d*c" and layout.cp > 1 else ("dp",)
+    layers = model.layers / layout.pp
+    yield from _state_tests("dp", names, training, float(held.dense[0]), layers)
+    if layout.ep > 1:
+        routed = float(held.experts[0])
+        yield from _state_tests("edp", ("dp",), training, routed, layers)
+    passed = _token_bytes(model, training, layout)
+    if training.scatter_gather:
+        passed /= layout.tp
+    yield _Test("pp", ("pp",), "sendrecv", passed, _BF16, "activations from stage to stage")
+
+
+def _inner_tests(model: Model, training: Training, layout: Layout) -> Iterator[_Test]:
+    """Yield what a layer itself runs: TP, CP, EP."""
+    tokens = _token_bytes(model, training, layout)
+    ops = ("reduce_scatter", "all_gather") if training.sequence_parallel else ()
+    for op in ("all_reduce", *ops):
+        yield _Test("tp", ("tp",), op, tokens, _BF16, "activations of a layer")
+    heads = max(model.kv_width / layout.tp, model.head_dim)
+    keys = 2 * training.microbatch * training.sequence * heads * BF16_BYTES
+    for op in ("all_gather", "reduce_scatter"):
+        yield _Test("cp", ("cp",), op, keys, _BF16, "keys and values of a layer")
+    if model.experts is not None:
+        parts = layout.tp if training.sequence_parallel else 1
+        copies = tokens * model.experts.top_k / parts
+        yield _Test("ep", ("ep",), "alltoall", copies, _BF16, "tokens to their experts")
+
+
+def _state_tests(
+    group: str, names: tuple[str, ...], training: Training, parameters: float, layers: float
+) -> Iterator[_Test]:
+    """Yield what replicas run: reducing gradients, gathering parameters."""
+    if training.sharding == "parameters":
+        at_once = parameters / layers
+    else:
+        at_once = min(parameters, BUCKET_PARAMETERS)
+    if training.sharding == "none":
+        size = at_once * FP32_BYTES
+        yield _Test(group, names, "all_reduce", size, _FP32, "gradients")
+        return
+    size = at_once * FP32_BYTES
+    yield _Test(group, names, "reduce_scatter", size, _FP32, "gradients")
+    size = at_once * BF16_BYTES
+    yield _Test(group, names, "all_gather", size, _BF16, "parameters")
+
+
+def _token_bytes(model: Model, training: Training, layout: Layout) -> float:
+    """Bytes of a microbatch's activations between layers."""
+    tokens = training.microbatch * training.sequence / layout.cp
+    return tokens * model.hidden * BF16_BYTES
+
+
+def _command(
+    test: _Test, platform: Platform, assumptions: Assumptions, selection: Selection
+) -> Command:
+    rates = (
+        platform.nvlink_gb_per_s * assumptions.nvlink_efficiency,
+        _nic_gb_per_s(platform, selection) * assumptions.nic_efficiency,
+    )
+    payload = max(round(test.payload_bytes / AROUND) * AROUND, _LEAST_BYTES)
+    busbw = busbw_gb_per_s(platform, test.op, selection, rates)
+    alone = _alone(platform, selection)
+    found = Command(
+        group=test.group,
+        op=test.op,
+        ranks=selection.ranks,
+        groups=1 if alone else selection.groups,
+        payload_bytes=payload,
+        busbw_gb_per_s=busbw,
+        nic=crosses(platform, selection),
+        line=_line(test, platform, selection, payload),
+        checks="",
+    )
+    parts = [_what(test, found, selection)]
+    if test.op == "all_reduce" and not found.nic:
+        parts.append("more where NVSwitches reduce (NVLS)")
+    if alone and selection.groups > 1:
+        parts.append("on every host")
+    if selection.blocks > 1:
+        parts.append(f"on each of the {selection.blocks} blocks of {selection.np} ranks")
+    return replace(found, checks=", ".join(parts))
+
+
+def _what(test: _Test, found: Command, selection: Selection) -> str:
+    far = selection.members[1] - selection.members[0]
+    apart = "neighbours" if far == 1 else f"{far} apart"
+    where = "over NICs" if found.nic else "inside an NVLink domain"
+    ranks = f"{found.ranks} ranks, {apart}"
+    return (
+        f"{test.group.upper()} ({ranks}) moves {test.what} {where}: at most "
+        f"{found.busbw_gb_per_s:.4g} GB/s of busbw"
+    )
+
+
+def _alone(platform: Platform, selection: Selection) -> bool:
+    """Whether a group is all ranks of a host, or of the job, and needs no MPI."""
+    whole = selection.ranks == min(selection.np, platform.gpus_per_host)
+    return whole and selection.members[-1] < selection.ranks
+
+
+def _nic_gb_per_s(platform: Platform, selection: Selection) -> float:
+    """Divide a NIC's rate by what a tier that groups cross is oversubscribed by."""
+    ranks = selection.np * selection.blocks
+    crossed = (
+        tier.oversubscription
+        for tier in platform.tiers
+        if selection.block > tier.gpus and ranks > tier.gpus
+    )
+    return platform.nic_gb_per_s / max(crossed, default=1.0)
+
+
+def _line(test: _Test, platform: Platform, selection: Selection, payload: int) -> str:
+    sizes = f"-b {payload // AROUND} -e {payload * AROUND} -f 2 -d {test.datatype}"
+    program = f"{test.op}_perf {sizes}"
+    if _alone(platform, selection):
+        return f"{program} -g {selection.ranks}"
+    n, host = selection.np, platform.gpus_per_host
+    split = f' -x NCCL_TESTS_SPLIT="{selection.split}"' if selection.split else ""
+    files = " --hostfile hosts" if n > host else ""
+    return f"mpirun -np {n}{files} --map-by ppr:{min(n, host)}:node{split} {program} -g 1"

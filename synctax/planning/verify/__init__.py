@@ -1,0 +1,1 @@
+"""A job held against a layout, or against what every layout has in common."""
