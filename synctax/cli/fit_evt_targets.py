@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from synctax.cli.fit_evt_stages import Selection
-from synctax.report.output import is_special
+from synctax.report.files import is_special
 
 
 def check_targets(

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from synctax.cli import VERBOSITY
-from synctax.report.output import FORMATS, SUFFIXES, Output, is_special
+from synctax.report.files import is_special
+from synctax.report.output import FORMATS, SUFFIXES, Output
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]

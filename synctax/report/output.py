@@ -3,17 +3,16 @@
 stdout carries the result and nothing else; notes go to stderr.
 """
 
-import contextlib
 import errno
 import os
-import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from synctax.errors import SynctaxError
+from synctax.report.files import replacing
 from synctax.report.streams import (
     CLOSED_STDOUT,
     discard,
@@ -178,63 +177,6 @@ def write(data: bytes | Iterable[bytes], path: Path | None) -> None:
             raise SynctaxError(CLOSED_STDOUT) from error
         error.filename = "stdout"
         raise
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of `path` when the block ends well.
-
-    An error or interruption removes it and leaves what was at `path`. Something that is
-    no regular file (`/dev/null`, `/dev/stdout`, a pipe) is written to directly.
-    """
-    straight = _straight(path)
-    if straight is not None:
-        with straight as file:
-            yield file
-        return
-    target = path.resolve()
-    half = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
-    try:
-        with half.open("xb") as file:
-            yield file
-        if target.exists():
-            half.chmod(target.stat().st_mode & 0o7777)
-        half.replace(target)
-    finally:
-        half.unlink(missing_ok=True)
-
-
-def is_special(path: Path) -> bool:
-    """Whether a path is a device, a pipe, or the name of an open descriptor."""
-    if _descriptor(path) is not None:
-        return True
-    # not of the resolved path: what a link to a pipe resolves to does not exist
-    return path.exists() and not path.is_file()
-
-
-def _straight(path: Path) -> BinaryIO | None:
-    """Open what cannot be replaced by a file; None for what can."""
-    number = _descriptor(path)
-    if number is not None:
-        # to open the name anew would cut off a file that is appended to
-        try:
-            return os.fdopen(os.dup(number), "wb")
-        except OSError as error:
-            error.filename = str(path)
-            raise
-    return path.open("wb") if is_special(path) else None
-
-
-def _descriptor(path: Path) -> int | None:
-    """Tell which open descriptor of this process a path names."""
-    name = os.fspath(path)
-    if name in _STANDARD:
-        return _STANDARD[name]
-    head, _, last = name.rpartition("/")
-    return int(last) if head in ("/dev/fd", "/proc/self/fd") and last.isdecimal() else None
-
-
-_STANDARD = {"/dev/stdout": 1, "/dev/stderr": 2}
 
 
 def notes(found: Iterable[NoteLike | str], output: Output) -> None:

@@ -263,7 +263,7 @@ PROBE = """
     from pathlib import Path
     import click
     from synctax.cli import COMMANDS, main
-    from synctax.report.output import replacing
+    from synctax.report.files import replacing
 
     @click.command()
     def probe():

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.report import output
+from synctax.report.files import replacing
 from synctax.report.output import Output, Result, emit
 from synctax.schema import Column, Table
 
@@ -203,7 +204,7 @@ def test_stdout_that_cannot_say_a_sign_gets_the_nearest(monkeypatch):
 
 
 def write_half(path):
-    with output.replacing(path) as file:
+    with replacing(path) as file:
         file.write(b"half")
         raise KeyboardInterrupt
 
@@ -222,7 +223,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, before):
 
 def test_nobody_sees_a_file_half_written(tmp_path):
     path = tmp_path / "out.csv"
-    with output.replacing(path) as file:
+    with replacing(path) as file:
         file.write(b"half")
         file.flush()
         assert not path.exists()
