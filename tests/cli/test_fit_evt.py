@@ -136,7 +136,8 @@ def refused(result, code=1) -> str:
 
 def once(*args) -> object:
     """Run a command outside of a test, for many of them."""
-    # fixtures of a module come before those that set the width of a pipe
+    # fixtures of a module come before those that set the width of a pipe, and one process
+    args = *args, "--workers", 1
     return CliRunner().invoke(main, [str(arg) for arg in args], env={"COLUMNS": None})
 
 
