@@ -116,6 +116,7 @@ def plan(
     order: str,
     no_scatter_gather: bool,
     expert_tp: bool,
+    count_attention: bool,
     domain: int | None,
     nic_gb_per_s: float | None,
     memory_gb: float | None,
@@ -196,6 +197,7 @@ def plan(
             "order": None if order == "auto" else order,
             "scatter_gather": not no_scatter_gather,
             "expert_tp": expert_tp,
+            "count_attention": count_attention,
         },
     )
     ready = setup.set_up(asked)

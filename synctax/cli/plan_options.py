@@ -73,6 +73,12 @@ training_options = _together(
         show_default=True,
         help="Whether TP shards experts too.",
     ),
+    click.option(
+        "--count-attention",
+        is_flag=True,
+        help="Add the scores of causal attention to the 6 operations for each parameter "
+        "and token.",
+    ),
 )
 """How the job is run: what is sharded, recomputed, in which order ranks are numbered."""
 

@@ -67,6 +67,9 @@ class Training:
         Whether each TP rank sends its own part to the next stage.
     expert_tp : bool
         Whether experts are sharded over TP too, as Megatron-Core does by default.
+    count_attention : bool
+        Whether the operations of a step are those of attention's scores too, and not only
+        6 for each parameter and token. Their share grows with the sequence.
     """
 
     batch: int
@@ -79,6 +82,7 @@ class Training:
     order: Order | None = None
     scatter_gather: bool = True
     expert_tp: bool = True
+    count_attention: bool = False
 
 
 @dataclass(frozen=True, slots=True)

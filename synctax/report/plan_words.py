@@ -1,12 +1,13 @@
 """What a plan comes to, in sentences: what was looked at, assumed, and waited for."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from synctax.arrays import I64
 from synctax.planning.barriers import BARRIER_GROUPS
+from synctax.planning.flop import attention_flop, step_flop
 from synctax.planning.rule import seconds as shortened
 from synctax.planning.search import Plan
 from synctax.planning.setting import Setting
@@ -149,11 +150,19 @@ def assumed(setting: Setting) -> list[str]:
         f"{_rate(own.nvlink_efficiency, platform.nvlink_gb_per_s)} over NVLink within "
         f"{platform.domain:,} GPUs, {_rate(own.nic_efficiency, platform.nic_gb_per_s)} "
         f"over {'NICs of all of a group in a domain' if own.pooled_nics else 'the NIC'}; "
-        f"{_exposed(setting)}"
+        f"{_exposed(setting)}; {_attention(setting)}"
     )
     for tier in platform.tiers:
         speed += f"; {number(tier.oversubscription)}:1 between blocks of {tier.gpus:,} GPUs"
     return [speed, _held(setting)]
+
+
+def _attention(setting: Setting) -> str:
+    """Say what attention's scores are beside what is counted of parameters."""
+    alone = replace(setting.training, count_attention=False)
+    share = attention_flop(setting.model, alone) / step_flop(setting.model, alone)
+    counted = "" if setting.training.count_attention else "not "
+    return f"scores of attention {counted}counted: {percent(share)} more operations"
 
 
 def _share(share: float) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from synctax.planning.barriers import BARRIER_GROUPS, barriers
-from synctax.planning.flop import step_flop
+from synctax.planning.flop import attention_flop, step_flop
 from synctax.planning.layout import Layout, Layouts
 from synctax.planning.shape import Experts
 from synctax.planning.training import Training
@@ -331,3 +331,17 @@ def test_operations_are_those_of_parameters_that_a_token_meets():
     assert step_flop(DEEPSEEK_V3, training) == pytest.approx(6 * 37e9 * 62_914_560)
     twice = replace(DEEPSEEK_V3, experts=Experts(count=512, top_k=8, ffn=2_048))
     assert step_flop(twice, training) == step_flop(DEEPSEEK_V3, training)
+
+
+def test_scores_of_attention_are_those_of_every_pair_of_tokens_that_may_meet():
+    short = Training(1, 64, count_attention=True)
+    # a pair costs a product over the head width, and a value of as much, forward
+    pairs, heads, width = 64 * 64 / 2, LLAMA_405B.heads, LLAMA_405B.head_dim
+    forward = 2 * pairs * heads * width * 2 * LLAMA_405B.layers
+    assert attention_flop(LLAMA_405B, short) == 3 * forward
+    without = replace(short, count_attention=False)
+    assert step_flop(LLAMA_405B, short) == step_flop(LLAMA_405B, without) + 3 * forward
+    # Llama 3's last stage: two thirds more
+    long = Training(128, 131_072)
+    share = attention_flop(LLAMA_405B, long) / step_flop(LLAMA_405B, long)
+    assert share == pytest.approx(0.668, abs=1e-3)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from synctax.planning.costs import sent_bytes
 from synctax.planning.domains import DP
 from synctax.planning.explain.terms import Row, Terms
+from synctax.planning.flop import attention_flop
 from synctax.planning.training import DIMENSIONS
 from synctax.texts import number, time_us
 
@@ -65,7 +66,11 @@ def time_rows(known: Terms) -> Iterator[Row]:
         exposed=float(cost.exposed_s[at]),
         tax=float(cost.taxed.tax_s[at]),
     )
-    flop = "6·{P_active}·{B}·{s}/({gpus}·{peak}·{mfu})"
+    flop = "6·{P_active}·{B}·{s}"
+    if plan.setting.training.count_attention:
+        scores = attention_flop(plan.setting.model, plan.setting.training)
+        known, flop = known.with_symbols(scores=scores), f"({flop} + {{scores}})"
+    flop += "/({gpus}·{peak}·{mfu})"
     template = f"{flop}·(1 + {{again}})" if again else flop
     yield known.row(_SECTION, "compute_s", cost.compute_s[at], "s", template)
     yield known.row(_SECTION, "bubble", cost.bubble[at], None, "({p} − 1)/({v}·{m})")
