@@ -7,6 +7,10 @@
 >>> synctax.attribute(tax).to_frame()  # doctest: +SKIP
 >>> synctax.whatif(tax, "class=gemm:median").to_frame()  # doctest: +SKIP
 >>> synctax.fit_evt(synctax.block_times(tax)).to_frame()  # doctest: +SKIP
+>>> model, machine = synctax.read_model("llama3-405b"), synctax.read_platform("dgx-h100")
+>>> found = synctax.plan(model, machine, 1024, synctax.Training(batch=2048, sequence=8192))
+>>> found.layouts[found.ranked()[0]].gpus
+1024
 """
 
 from importlib import import_module
@@ -41,6 +45,13 @@ if TYPE_CHECKING:
     from synctax.graph.build import build_graph
     from synctax.graph.critical_path import critical_paths
     from synctax.graph.model import Graph
+    from synctax.planning.inputs.named import read_model, read_platform
+    from synctax.planning.layout import parse_layout
+    from synctax.planning.search import Plan, plan
+    from synctax.planning.tax import plan_tax
+    from synctax.planning.training import Assumptions, Training
+    from synctax.planning.verify.job import Against, Verification, verify
+    from synctax.planning.verify.observed import observe
     from synctax.synth import SynthJob
     from synctax.trace.kineto import read_rank
     from synctax.trace.model import RankTrace
@@ -48,13 +59,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Against": "synctax.planning.verify.job",
+    "Assumptions": "synctax.planning.training",
     "AttributeOptions": "synctax.attribution.options",
     "Attribution": "synctax.attribution.attribute",
     "BadInputError": "synctax.errors",
     "Block": "synctax.evt.model",
     "BlockTimes": "synctax.evt.model",
-    "Domain": "synctax.bandwidth.topology",
     "Change": "synctax.attribution.changes",
+    "Domain": "synctax.bandwidth.topology",
     "EvtFit": "synctax.evt.results",
     "FitError": "synctax.errors",
     "FitOptions": "synctax.evt.options",
@@ -67,6 +80,7 @@ _HOME = {
     "Link": "synctax.bandwidth.sweep",
     "Matches": "synctax.collectives.matches",
     "Op": "synctax.collectives.model",
+    "Plan": "synctax.planning.search",
     "RankCollectives": "synctax.collectives.model",
     "RankTrace": "synctax.trace.model",
     "Recovered": "synctax.experiment.recovered",
@@ -76,6 +90,8 @@ _HOME = {
     "SynthJob": "synctax.synth",
     "Tax": "synctax.collectives.tax",
     "TaxModel": "synctax.evt.tax",
+    "Training": "synctax.planning.training",
+    "Verification": "synctax.planning.verify.job",
     "Wait": "synctax.bandwidth.sweep",
     "WhatIf": "synctax.attribution.whatif",
     "attribute": "synctax.attribution.attribute",
@@ -88,14 +104,21 @@ _HOME = {
     "load": "synctax.collectives.load",
     "match": "synctax.collectives.match",
     "measure": "synctax.collectives.tax",
+    "observe": "synctax.planning.verify.observed",
     "parse_change": "synctax.attribution.changes",
+    "parse_layout": "synctax.planning.layout",
+    "plan": "synctax.planning.search",
+    "plan_tax": "synctax.planning.tax",
     "read_block_time_sets": "synctax.evt.read_csv",
     "read_block_times": "synctax.evt.read_csv",
     "read_injections": "synctax.experiment.read",
     "read_maxima": "synctax.evt.read_csv",
+    "read_model": "synctax.planning.inputs.named",
+    "read_platform": "synctax.planning.inputs.named",
     "read_rank": "synctax.trace.kineto",
     "read_tax": "synctax.evt.tax_file",
     "recover": "synctax.experiment.judging",
+    "verify": "synctax.planning.verify.job",
     "whatif": "synctax.attribution.whatif",
 }
 
@@ -108,6 +131,8 @@ _OTHER_NAME = {
 """What a public name is called in its module, where that differs."""
 
 __all__ = [
+    "Against",
+    "Assumptions",
     "AttributeOptions",
     "Attribution",
     "BadInputError",
@@ -127,6 +152,7 @@ __all__ = [
     "Link",
     "Matches",
     "Op",
+    "Plan",
     "RankCollectives",
     "RankTrace",
     "Recovered",
@@ -136,6 +162,8 @@ __all__ = [
     "SynthJob",
     "Tax",
     "TaxModel",
+    "Training",
+    "Verification",
     "Wait",
     "WhatIf",
     "__version__",
@@ -149,14 +177,21 @@ __all__ = [
     "load",
     "match",
     "measure",
+    "observe",
     "parse_change",
+    "parse_layout",
+    "plan",
+    "plan_tax",
     "read_block_time_sets",
     "read_block_times",
     "read_injections",
     "read_maxima",
+    "read_model",
+    "read_platform",
     "read_rank",
     "read_tax",
     "recover",
+    "verify",
     "whatif",
 ]
 

@@ -444,7 +444,7 @@ def test_the_order_of_ranks_is_the_one_that_is_asked_for(rows, order):
 def test_how_the_job_runs_reaches_the_plan(plan):
     options = (
         *("--no-sequence-parallel", "--no-scatter-gather", "--no-expert-tp"),
-        *("--recompute", "full", "--sharding", "none"),
+        *("--recompute", "full", "--sharding", "none", "--count-attention"),
     )
     told = envelope(plan(*GPUS_1024, "--layout", A, *options, "--format", "json"))
     assert told["parameters"]["training"] == {
@@ -458,6 +458,7 @@ def test_how_the_job_runs_reaches_the_plan(plan):
         "order": None,
         "scatter_gather": False,
         "expert_tp": False,
+        "count_attention": True,
     }
 
 
