@@ -21,7 +21,7 @@ from synctax.planning.domains import (
     spans,
 )
 from synctax.planning.layout import Layouts, take
-from synctax.planning.pipeline import stage_layers
+from synctax.planning.pipeline import output_work, split_layers
 from synctax.planning.platform import Tier
 from synctax.planning.rule import Rule, always, each, keyed, nothing, seconds
 from synctax.planning.setting import Setting
@@ -30,6 +30,9 @@ from synctax.texts import number, percent, size_bytes
 
 FAR_REACH: Final = 8.0
 """Ranks over those of the fit beyond which a tax is called extrapolated."""
+
+EVEN_SHARE: Final = 0.01
+"""By how much a stage may compute more than the average before that is worth a word."""
 
 FEW_TOKENS: Final = 1_024
 """Rows of a matrix product below which it is far from its best: its weights are read for
@@ -65,28 +68,31 @@ def cautions(setting: Setting, layouts: Layouts, cost: Costs) -> tuple[Rule, ...
 
 
 def _uneven(setting: Setting, layouts: Layouts, cost: Costs) -> Rule:
-    layers = setting.model.layers
-    chunks = layouts.pp * layouts.virtual_stages
+    model = setting.model
+    output = number(output_work(model, setting.training))
 
     def reason(p: int, v: int) -> str:
-        split = stage_layers(layers, p * v)
-        most, least = max(split), min(split)
+        split = split_layers(model, p, v)
+        held = " and ".join(
+            f"{split.count(one)} of {one}" for one in sorted({*split}, reverse=True)
+        )
         called = "stages" if v == 1 else "chunks"
         return (
-            f"{layers} layers over {p * v:,} {called}: {split.count(most)} of {most} and "
-            f"{split.count(least)} of {least}; the fullest stage computes "
+            f"{model.layers} layers over {p * v:,} {called}: {held}, the last one with the "
+            f"output layer, which computes as {output}; the fullest stage computes "
             f"{percent(fullest[p, v] - 1)} more than the average"
         )
 
     both = zip(layouts.pp.tolist(), layouts.virtual_stages.tolist(), strict=True)
     fullest = dict(zip(both, cost.imbalance.tolist(), strict=True))
-
+    chunks = layouts.pp * layouts.virtual_stages
     return Rule(
         "uneven_stages",
-        (layers % chunks != 0) & (chunks <= layers + CHUNKS_WITHOUT_LAYERS),
+        (cost.imbalance > 1 + EVEN_SHARE)
+        & (chunks <= model.layers + CHUNKS_WITHOUT_LAYERS),
         keyed(reason, layouts.pp, layouts.virtual_stages),
         nothing,
-        f"pp·v divides {layers} layers",
+        f"no stage computes over {percent(EVEN_SHARE)} more than the average",
     )
 
 

@@ -1,5 +1,6 @@
 """A plan as columns of `synctax.plan/1`; words are made only for the rows asked for."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from synctax.arrays import I64
 from synctax.planning.barriers import BARRIER_GROUPS
 from synctax.planning.divisibility import CHUNKS_WITHOUT_LAYERS
 from synctax.planning.domains import sizes
-from synctax.planning.pipeline import stage_layers
+from synctax.planning.pipeline import split_layers
 from synctax.planning.training import DIMENSIONS, ORDERS
 
 if TYPE_CHECKING:
@@ -39,19 +40,18 @@ def plan_columns(plan: "Plan", rows: I64 | None = None) -> Columns:
     return {name: numbers[name] for name in PLAN.names}
 
 
-def split_text(layers: int, chunks: int) -> str:
+def split_text(split: Sequence[int]) -> str:
     """Write how layers split, runs of equal ones together.
 
     Examples
     --------
-    >>> split_text(126, 16), split_text(126, 9)
-    ('7, 14×8, 7', '9×14')
+    >>> split_text((7, 8, 8, 8, 7)), split_text((14, 14))
+    ('7, 3×8, 7', '2×14')
     """
-    split = stage_layers(layers, chunks)
     said: list[str] = []
     first = 0
-    for at in range(1, chunks + 1):
-        if at == chunks or split[at] != split[first]:
+    for at in range(1, len(split) + 1):
+        if at == len(split) or split[at] != split[first]:
             many = at - first
             said.append(f"{many}×{split[first]}" if many > 1 else f"{split[first]}")
             first = at
@@ -109,18 +109,20 @@ def _judged(plan: "Plan", at: I64) -> Columns:
 
 
 def _words(plan: "Plan", at: I64) -> Columns:
-    layers = plan.setting.model.layers
-    chunks = (plan.layouts.pp * plan.layouts.virtual_stages)[at]
+    model = plan.setting.model
+    most = model.layers + CHUNKS_WITHOUT_LAYERS
+    each = (plan.layouts.pp[at].tolist(), plan.layouts.virtual_stages[at].tolist())
+    pairs = list(zip(*each, strict=True))
     splits = {
-        one: split_text(layers, one) if one <= layers + CHUNKS_WITHOUT_LAYERS else None
-        for one in np.unique(chunks).tolist()
+        (p, v): split_text(split_layers(model, p, v)) if p * v <= most else None
+        for p, v in set(pairs)
     }
     return {
         "layout": [str(plan.layouts[one]) for one in at.tolist()],
         "eliminated_because": _joined(plan.reasons(at)),
         "would_fit": _joined(plan.remedies(at)),
         "warnings": _joined(plan.warnings(at)),
-        "stage_layers": [splits[one] for one in chunks.tolist()],
+        "stage_layers": [splits[pair] for pair in pairs],
     }
 
 

@@ -25,7 +25,7 @@ class Costs:
     Parameters
     ----------
     microbatches, bubble, imbalance : (k,) float64
-        m; (p-1)/(v·m); layers of the fullest stage over the average.
+        m; (p-1)/(v·m); what the fullest stage computes over the average.
     memory : Memory
     volumes : Volumes
     barriers : Barriers
@@ -105,7 +105,7 @@ def costs(setting: Setting, layouts: Layouts) -> Costs:
     busy_s = compute_s(setting, held.recompute_flop_share)
     spent = times(setting, layouts, where, sent_bytes(sent), busy_s)
     waits = taxed(setting.tax, met, busy_s)
-    uneven, idle = imbalance(model, layouts), bubble(training, layouts)
+    uneven, idle = imbalance(model, training, layouts), bubble(training, layouts)
     exposed_s = spent.exposed_s.sum(axis=0)
     return Costs(
         microbatches(training, layouts),

@@ -61,7 +61,9 @@ PLAN = Table(
         Column("cp_link", "str", "", "link of CP"),
         Column("ep_link", "str", "", "link of EP"),
         Column("stage_layers", "str", "", "layers of each stage (chunk, where v > 1)"),
-        Column("imbalance", "float", "", "layers of the fullest stage over the average"),
+        Column(
+            "imbalance", "float", "", "what the fullest stage computes over the average"
+        ),
         Column("memory_lo_bytes", "float", "bytes", "by the smallest count of activations"),
         Column(
             "memory_hi_bytes",

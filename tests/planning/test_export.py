@@ -16,7 +16,7 @@ from synctax.errors import SynctaxError
 from synctax.planning.export import megatron_flags, torchtitan_recipe, torchtitan_toml
 from synctax.planning.inputs.named import model_names, read_model
 from synctax.planning.layout import Layout
-from synctax.planning.pipeline import stage_layers
+from synctax.planning.pipeline import split_layers
 from synctax.planning.shape import Experts, Model
 from synctax.planning.training import ORDERS, Sharding, Training
 
@@ -254,7 +254,7 @@ def test_flags_are_those_of_megatron_and_say_the_layout(run):
     degrees = ("tensor-model", "pipeline-model", "context", "expert-model")
     said = [int(given_.get(f"--{name}-parallel-size", 1)) for name in degrees]
     assert said == [layout.tp, layout.pp, layout.cp, layout.ep]
-    chunks = stage_layers(model.layers, layout.pp * layout.virtual_stages)
+    chunks = split_layers(model, layout.pp, layout.virtual_stages)
     assert megatron_chunks(given_) == list(chunks)
     assert ("--use-tp-pp-dp-mapping" in given_) == (training.order == ORDERS[1])
     assert int(given_["--num-attention-heads"]) == model.heads
@@ -280,7 +280,7 @@ def test_toml_has_keys_of_torchtitan_and_says_the_layout(run):
     assert degrees["context_parallel_degree"] == layout.cp
     assert degrees["expert_parallel_degree"] == layout.ep
     if layout.pp > 1:
-        chunks = stage_layers(model.layers, layout.pp * layout.virtual_stages)
+        chunks = split_layers(model, layout.pp, layout.virtual_stages)
         assert torchtitan_chunks(degrees, model.layers) == list(chunks)
     local = sections["training"]["local_batch_size"]
     pieces = degrees.get("pipeline_parallel_microbatch_size", local)
@@ -301,7 +301,7 @@ def test_a_recipe_sets_fields_of_torchtitan_to_the_layout(run):
     assert set(degrees) <= RECIPE_KEYS["parallelism"]
     assert set(vars(config.training)) <= RECIPE_KEYS["training"]
     if layout.pp > 1:
-        chunks = stage_layers(model.layers, layout.pp * layout.virtual_stages)
+        chunks = split_layers(model, layout.pp, layout.virtual_stages)
         assert torchtitan_chunks(degrees, model.layers) == list(chunks)
     step = config.training.num_tokens_per_train_step
     each = config.training.num_tokens_per_microbatch_per_dp_rank
@@ -316,7 +316,7 @@ def test_uneven_stages_are_said_exactly_to_both(layers, pp, v):
     model = replace(LLAMA, layers=layers)
     layout = Layout(8, pp, 8, virtual_stages=v)
     training = replace(SHARDED, batch=8 * pp, sharding="none")
-    chunks = list(stage_layers(layers, pp * v))
+    chunks = list(split_layers(model, pp, v))
     assert megatron_chunks(arguments(megatron_flags(model, training, layout))) == chunks
     sharded = replace(training, sharding="gradients")
     degrees = tomllib.loads(torchtitan_toml(model, sharded, layout))["parallelism"]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from synctax.planning.inputs.named import read_model
 from synctax.planning.layout import Layout, Layouts
 from synctax.planning.pipeline import (
     bubble,
@@ -17,12 +18,17 @@ from synctax.planning.pipeline import (
     in_flight,
     in_flight_last,
     microbatches,
+    output_work,
+    split_layers,
     stage_layers,
 )
 from synctax.planning.training import Training
 from synctax.planning.volumes import stage_pp_bytes
-from tests.planning.made import LLAMA_3, LLAMA_405B, table
+from tests.planning.made import DEEPSEEK_V3, LLAMA_3, LLAMA_405B, table
 from tests.planning.schedules import BACKWARD, FORWARD, play
+
+LLAMA_8B = read_model("llama3-8b")
+STEP = Training(batch=2_048, sequence=8_192)
 
 stages = st.integers(1, 6)
 chunks = st.integers(2, 3)
@@ -114,9 +120,106 @@ def test_the_fullest_stage_has_the_average_rounded_up_with_chunks_too(p, v, laye
     split = stage_layers(layers, p * v)
     held = [sum(split[stage::p]) for stage in range(p)]
     layouts = Layouts.of([Layout(1, p, 1, virtual_stages=v)])
-    model = replace(LLAMA_405B, layers=layers)
+    model = replace(LLAMA_405B, layers=layers, vocabulary=0)
+    assert split_layers(model, p, v) == split
     assert fullest_layers(model, layouts) == [max(held)]
-    assert_allclose(imbalance(model, layouts), [max(held) / (layers / p)])
+    assert_allclose(imbalance(model, STEP, layouts), [max(held) / (layers / p)])
+
+
+models = st.builds(
+    lambda model, layers, vocabulary: replace(model, layers=layers, vocabulary=vocabulary),
+    st.sampled_from([LLAMA_405B, LLAMA_8B, DEEPSEEK_V3]),
+    st.integers(4, 100),
+    st.integers(1, 1_000_000),
+)
+
+
+def played_work(model, split, p):
+    """Add up what stages multiply of a token, weight by weight."""
+    dense, moe = weights(model)
+    of_layers = [dense] * (model.layers - model.moe_layers) + [moe] * model.moe_layers
+    work, layer = [0] * p, 0
+    for chunk, count in enumerate(split):
+        work[chunk % p] += sum(of_layers[layer : layer + count])
+        layer += count
+    work[-1] += model.vocabulary * model.hidden
+    return work
+
+
+def weights(model):
+    """Count a layer's weights, of a model of this module."""
+    h, a = model.hidden, model.heads
+    if model.experts is None:
+        dense = 2 * h * (a + model.kv_heads) * model.head_dim + 3 * h * model.ffn
+        return dense, dense
+    # DeepSeek-V3: queries over 1,536, keys and values over 512, rotary keys of 64
+    attention = (
+        1_536 * (h + a * 192 + 1) + h * (512 + 64) + 512 * (a * 256 + 1) + a * 128 * h
+    )
+    return attention + 3 * h * 18_432, attention + 3 * h * 9 * 2_048 + h * 256
+
+
+@settings(max_examples=200)
+@given(models, st.integers(1, 16), st.integers(1, 4))
+def test_the_pace_is_that_of_the_stage_with_most_weights(model, p, v):
+    split = split_layers(model, p, v)
+    layouts = Layouts.of([Layout(1, p, 1, virtual_stages=v)])
+    work = played_work(model, split, p)
+    assert len(split) == p * v
+    assert sum(split) == model.layers
+    assert min(split) >= 0
+    expected = max(work) / (sum(work) / p)
+    assert_allclose(imbalance(model, STEP, layouts), [expected])
+    assert imbalance(model, STEP, layouts)[0] >= 1 - 1e-12
+    held = [sum(split[stage::p]) for stage in range(p)]
+    assert fullest_layers(model, layouts) == [max(held)]
+
+
+@given(models, st.integers(2, 16), st.integers(1, 4))
+def test_a_lighter_last_chunk_is_no_slower_and_never_without_need(model, p, v):
+    even, split = stage_layers(model.layers, p * v), split_layers(model, p, v)
+    before, after = (max(played_work(model, one, p)) for one in (even, split))
+    assert after <= before * (1 + 1e-9)
+    if split != even:
+        assert after < before
+        assert split[-1] < even[-1]
+        assert max(split[:-1]) - min(split[:-1]) <= 1
+
+
+@pytest.mark.parametrize(
+    ("model", "p", "v", "split", "pace"),
+    [
+        (LLAMA_8B, 4, 1, (8, 9, 9, 6), 9 / (34.40865 / 4)),
+        (LLAMA_8B, 4, 2, (4, 4, 5, 5, 5, 4, 4, 1), 9 / (34.40865 / 4)),
+        # the output layer alone is more than any other stage
+        (LLAMA_8B, 32, 1, (*[1] * 15, 2, *[1] * 15, 0), 2.40865 / (34.40865 / 32)),
+        (LLAMA_405B, 9, 1, (14,) * 9, 14.65921 / (126.65921 / 9)),
+        (LLAMA_405B, 1, 1, (126,), 1),
+    ],
+)
+def test_output_layers_are_worth_layers(model, p, v, split, pace):
+    assert split_layers(model, p, v) == split
+    layouts = Layouts.of([Layout(1, p, 1, virtual_stages=v)])
+    assert_allclose(imbalance(model, STEP, layouts), [pace], rtol=5e-6)
+
+
+def test_scores_of_attention_make_an_output_layer_worth_less():
+    long = Training(256, 131_072)
+    counting = replace(long, count_attention=True)
+    before, after = (output_work(LLAMA_8B, how) for how in (long, counting))
+    scores = 131_072 * 32 * 128
+    assert before / after == pytest.approx(1 + scores / weights(LLAMA_8B)[1])
+    layouts = table("pp4", "pp8", "pp1")
+    assert (imbalance(LLAMA_8B, counting, layouts) >= 1).all()
+    assert imbalance(LLAMA_8B, counting, layouts)[2] == pytest.approx(1)
+    works = 9 / ((32 + after) / 4)
+    assert imbalance(LLAMA_8B, counting, layouts)[0] == pytest.approx(works)
+
+
+def test_stages_beyond_all_layers_have_the_output_layer_alone():
+    layouts = table("pp2000000", "pp128")
+    found = imbalance(LLAMA_405B, STEP, layouts) / [2_000_000, 128]
+    assert_allclose(found, [1 / 126.65921] * 2, rtol=1e-6)
 
 
 def test_the_last_stage_is_the_first_to_have_one_layer_less():
@@ -134,7 +237,10 @@ def test_no_layers_or_stages_are_a_wrong_call(layers, p):
 def test_llama_takes_a_layer_from_both_ends():
     assert stage_layers(126, 16) == (7, *[8] * 14, 7)
     layouts = table("tp8,pp16,dp8", "tp8,pp9,dp14", "tp8,pp16,dp8,v2")
-    assert_allclose(imbalance(LLAMA_405B, layouts), [8 / 7.875, 1, 8 / 7.875])
+    assert split_layers(LLAMA_405B, 16) == stage_layers(126, 16)
+    whole = 126 + 128_256 * 16_384 / weights(LLAMA_405B)[0]
+    fullest = np.array([8 * 16, (whole - 126 + 14) * 9, 8 * 16])
+    assert_allclose(imbalance(LLAMA_405B, STEP, layouts), fullest / whole)
 
 
 def test_pipelines_are_computed_row_by_row():

@@ -10,10 +10,11 @@ from synctax.planning.explain.terms import Row, Terms, terms
 from synctax.planning.explain.times import tax_rows, time_rows
 from synctax.planning.explain.volumes import volume_rows
 from synctax.planning.layout import Layout
-from synctax.planning.pipeline import stage_layers
+from synctax.planning.pipeline import fullest_work, output_work, whole_work
 from synctax.planning.remedies import memory_remedies
 from synctax.planning.rule import Rule
 from synctax.planning.search import Plan, only
+from synctax.texts import number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,10 +85,16 @@ def _layout(known: Terms) -> Iterator[Row]:
     m = float(plan.costs.microbatches[known.at])
     yield known.row("layout", "microbatches", m, None, "{B}/({b}·{d})")
     yield known.row("layout", "layers_per_stage", known.symbols["l"], None, "{L}/{p}")
-    split = stage_layers(plan.setting.model.layers, layout.pp)
-    known = known.with_symbols(fullest=max(split))
+    model, training = plan.setting.model, plan.setting.training
+    output = output_work(model, training)
+    said = f"the output layer computes as {number(output)} layers, on the last stage"
+    yield Row("layout", "output_layer", output, words=said)
+    known = known.with_symbols(
+        fullest=float(fullest_work(model, training, known.layouts)[0]),
+        all=whole_work(model, training),
+    )
     uneven = float(plan.costs.imbalance[known.at])
-    yield known.row("layout", "imbalance", uneven, None, "{fullest}/({L}/{p})")
+    yield known.row("layout", "imbalance", uneven, None, "{fullest}/({all}/{p})")
 
 
 def _rules(known: Terms) -> Iterator[Row]:

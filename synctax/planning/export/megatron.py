@@ -14,7 +14,7 @@ from synctax.planning.export.limits import (
     step_microbatches,
 )
 from synctax.planning.layout import Layout
-from synctax.planning.pipeline import stage_layers
+from synctax.planning.pipeline import split_layers
 from synctax.planning.shape import Model
 from synctax.planning.training import ORDERS, Training
 
@@ -148,11 +148,11 @@ def _stages(model: Model, layout: Layout) -> Iterator[str]:
     if layout.pp == 1:
         return
     v = layout.virtual_stages
-    chunks = stage_layers(model.layers, layout.pp * v)
+    chunks = split_layers(model, layout.pp, v)
     if len(set(chunks)) == 1:
         if v > 1:
             yield f"--num-virtual-stages-per-pipeline-rank {v}"
-    elif v == 1 and len(set(chunks[1:-1])) <= 1:
+    elif v == 1 and len(set(chunks[1:-1])) <= 1 and chunks[0] and chunks[-1]:
         yield f"--decoder-first-pipeline-num-layers {chunks[0]}"
         yield f"--decoder-last-pipeline-num-layers {chunks[-1]}"
     else:
@@ -164,7 +164,8 @@ def _chain(chunks: tuple[int, ...]) -> str:
 
     Chunks stand in the order of the layers; a rank holds every pp-th of them.
     """
-    layers = ["t" if count == 1 else f"t*{count}" for count in chunks]
+    few = ("", "t")
+    layers = [few[count] if count < len(few) else f"t*{count}" for count in chunks]
     text = f"E{layers[0]}|"
     for layer, run in groupby(layers[1:-1]):
         count = len(list(run))

@@ -12,7 +12,7 @@ from synctax.planning.export.limits import (
     step_microbatches,
 )
 from synctax.planning.layout import Layout
-from synctax.planning.pipeline import stage_layers
+from synctax.planning.pipeline import split_layers
 from synctax.planning.shape import Model
 from synctax.planning.training import ORDERS, Training
 
@@ -210,7 +210,7 @@ def _stages(model: Model, layout: Layout, output: str) -> dict[str, Value]:
     if layout.pp == 1:
         return {}
     interleaved = layout.virtual_stages > 1
-    chunks = stage_layers(model.layers, layout.pp * layout.virtual_stages)
+    chunks = split_layers(model, layout.pp, layout.virtual_stages)
     stages: dict[str, Value] = {
         "pipeline_parallel_schedule": "Interleaved1F1B" if interleaved else "1F1B"
     }

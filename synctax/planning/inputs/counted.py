@@ -56,6 +56,29 @@ def counted(model: Model) -> Model:
     )
 
 
+def layer_products(model: Model) -> tuple[float, float]:
+    """Count the weights of a layer that one token is multiplied by.
+
+    Norms and embeddings are multiplied by none to speak of.
+
+    Parameters
+    ----------
+    model : Model
+
+    Returns
+    -------
+    dense, moe : float
+        Of a layer without experts and of one with them; the same where there are none.
+    """
+    matrix = _matrices(model) * model.hidden
+    attention = float(_attention(model))
+    dense = attention + matrix * model.ffn
+    if model.experts is None:
+        return dense, dense
+    visited = (model.experts.top_k + model.experts.shared) * model.experts.ffn
+    return dense, attention + matrix * visited + model.hidden * model.experts.count
+
+
 def doubts(model: Model) -> tuple[Note, ...]:
     """Say what is odd about a model, though it may be meant.
 
