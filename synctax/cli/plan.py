@@ -236,8 +236,13 @@ def _list_layouts(found: "Found", top: int | None, out: Output) -> None:
     if out.fmt == "table":
         shown = results.shown(found, rows, top or (None if found.named else DEFAULT_TOP))
         show(plan_view.parts(found.plan, shown), out)
-    else:
-        emit(results.result(found, rows), out)
+        return
+    from synctax.cli.progress import counting
+
+    with counting(
+        len(rows), what="layouts", verbosity=out.verbosity, doing="writing"
+    ) as on_rows:
+        emit(results.result(found, rows, on_rows=on_rows), out)
 
 
 def _explain(found: "Found", out: Output) -> None:

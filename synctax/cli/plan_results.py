@@ -1,6 +1,6 @@
 """Results of `plan`: rows and envelope of each of its tables."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from synctax.planning.inputs.named import (
 )
 from synctax.planning.search import Plan
 from synctax.report import plan_words as words
-from synctax.report.output import Result
+from synctax.report.output import LongResult, Result
 from synctax.report.plan_view import Shown, nearest_misses
 from synctax.schema import Table
 from synctax.schema.plan import PLAN, PLAN_COMPARE, PLAN_EXPLAIN
@@ -88,16 +88,42 @@ def shown(found: Found, rows: I64, top: int | None) -> Shown:
     return Shown(kept, int(rows.size - kept.size), found.named, found.tax.words)
 
 
-def result(found: Found, rows: I64, extra: Mapping[str, Any] | None = None) -> Result:
-    """Make the table of layouts, with all that they follow from in its envelope."""
+def result(
+    found: Found,
+    rows: I64,
+    extra: Mapping[str, Any] | None = None,
+    on_rows: Callable[[int], None] | None = None,
+) -> Result:
+    """Make the table of layouts, with all that they follow from in its envelope.
+
+    Parameters
+    ----------
+    found : Found
+    rows : (j,) int64
+    extra : mapping, optional
+        Further keys of the envelope.
+    on_rows : callable, optional
+        Told how many more rows are written.
+    """
     plan = found.plan
-    return Result(
+    # words of hundreds of thousands of layouts at once would take gigabytes
+    return LongResult(
         PLAN,
-        plan.to_frame(rows),
+        plan.to_frame(rows[:0]),
         parameters(found),
         plan.notes,
         {**told(found, rows), **(extra or {})},
+        len(rows),
+        lambda start, stop: plan.to_frame(_told_of(rows, start, stop, on_rows)),
     )
+
+
+def _told_of(
+    rows: I64, start: int, stop: int, on_rows: Callable[[int], None] | None
+) -> I64:
+    if on_rows is not None:
+        on_rows(stop - start)
+    return rows[start:stop]
 
 
 def parameters(found: Found) -> dict[str, Any]:

@@ -56,19 +56,19 @@ def _tp_domain(setting: Setting, layouts: Layouts, cost: Costs) -> Iterator[Rule
     leaves: dict[int, str] = {}
     pooled = nic_bytes_per_s(setting, layouts, cost.placement, pooled=True)[TP]
 
-    def reason(at: int) -> str:
-        t, sent = int(layouts.tp[at]), float(cost.volumes.tp_bytes[at])
-        over_nic = seconds(cost.times.sending_s[TP, at])
+    alone = setting.assumptions.pooled_nics | (cost.placement.together[TP] == 1)
+
+    def reason(
+        t: int, sent: float, nic_s: float, shared: float, compute_s: float, own: bool
+    ) -> str:
         inside = seconds(sent / setting.nvlink_bytes_per_s)
-        own = setting.assumptions.pooled_nics or cost.placement.together[TP, at] == 1
-        shared = "" if own else f"{seconds(sent / pooled[at])} over those of all its GPUs, "
+        also = "" if own else f"{seconds(sent / shared)} over those of all its GPUs, "
         if t not in leaves:
             leaves[t] = _leaves(domain, t, setting.gpus)
         return (
             f"tp {t} {leaves[t]}: its {size_bytes(sent)} a step "
-            f"take {over_nic} over NICs ({shared}{inside} over NVLink), "
-            f"{percent(cost.times.sending_s[TP, at] / cost.compute_s[at])} of the "
-            f"{seconds(cost.compute_s[at])} of computation"
+            f"take {seconds(nic_s)} over NICs ({also}{inside} over NVLink), "
+            f"{percent(nic_s / compute_s)} of the {seconds(compute_s)} of computation"
         )
 
     def remedy(t: int) -> str:
@@ -82,7 +82,15 @@ def _tp_domain(setting: Setting, layouts: Layouts, cost: Costs) -> Iterator[Rule
     yield Rule(
         "tp_domain",
         ~cost.placement.inside[TP],
-        each(reason),
+        keyed(
+            reason,
+            layouts.tp,
+            cost.volumes.tp_bytes,
+            cost.times.sending_s[TP],
+            pooled,
+            cost.compute_s,
+            alone,
+        ),
         keyed(remedy, layouts.tp),
         f"tp divides the NVLink domain of {domain}",
     )

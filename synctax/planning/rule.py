@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from synctax.arrays import I64, Bool
+from synctax.arrays import F64, I64, Bool
 from synctax.texts import number, time_us
 
 _US_PER_S = 1e6
@@ -60,14 +60,14 @@ def each(say: Callable[[int], str]) -> Words:
     return lambda rows: [say(at) for at in rows.tolist()]
 
 
-def keyed(say: Callable[..., str], *keys: I64) -> Words:
+def keyed(say: Callable[..., str], *keys: "I64 | F64 | Bool") -> Words:
     """Make words of rows from what they depend on: said once where it is the same.
 
     Parameters
     ----------
     say : callable
         From one number of each of `keys`.
-    keys : (k,) int64
+    keys : (k,) int64, float64 or bool
 
     Returns
     -------

@@ -104,6 +104,22 @@ class Result:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class LongResult(Result):
+    """A result of so many rows that they are made a part at a time.
+
+    Parameters
+    ----------
+    rows : int
+        How many there are; `frame` has none of them.
+    part : callable
+        Makes those from one number to before another.
+    """
+
+    rows: int = 0
+    part: "Callable[[int, int], pd.DataFrame] | None" = None
+
+
 Render = Callable[[Result], "Iterable[RenderableType]"]
 """Turns a result into what people read: rich tables and plain strings, in order."""
 
@@ -244,7 +260,7 @@ def to_json(result: Result) -> Iterator[bytes]:
             for values in zip(*columns.values(), strict=True)
         ]
         # newlines within texts are escaped, so every newline is one of the layout
-        listed = _json(rows, indent=True).replace(b"\n", b"\n  ")
+        listed = _dumps(rows, indent=True).replace(b"\n", b"\n  ")
         yield separator + listed.removeprefix(b"[").removesuffix(b"\n  ]")
         separator = b","
     yield b"\n  ]\n}\n" if separator else b"]\n}\n"
@@ -259,7 +275,12 @@ def to_csv(result: Result) -> Iterator[bytes]:
 
 
 def _parts(result: Result) -> "Iterator[pd.DataFrame]":
-    frame = result.frame[list(result.table.names)]
+    names = list(result.table.names)
+    if isinstance(result, LongResult) and result.part is not None:
+        for start in range(0, result.rows, ROWS_AT_A_TIME):
+            yield result.part(start, min(start + ROWS_AT_A_TIME, result.rows))[names]
+        return
+    frame = result.frame[names]
     for start in range(0, len(frame), ROWS_AT_A_TIME):
         yield frame.iloc[start : start + ROWS_AT_A_TIME]
 
@@ -276,13 +297,19 @@ def to_parquet(result: Result) -> bytes:
         "bool": pa.bool_(),
     }
     schema = pa.schema([(c.name, types[c.dtype]) for c in result.table.columns])
-    table = pa.table(
-        [
-            pa.array([None if v != v else v for v in _column(result.frame[f.name])], f.type)
-            for f in schema
-        ],
-        schema=schema.with_metadata({PARQUET_KEY: _json(envelope(result))}),
-    )
+    schema = schema.with_metadata({PARQUET_KEY: _json(envelope(result))})
+
+    batches = [
+        pa.record_batch(
+            [
+                pa.array([None if v != v else v for v in _column(part[f.name])], f.type)
+                for f in schema
+            ],
+            schema=schema,
+        )
+        for part in _parts(result)
+    ]
+    table = pa.Table.from_batches(batches, schema)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     return bytes(sink.getvalue())
@@ -309,7 +336,7 @@ def _column(values: "pd.Series[Any]") -> list[Any]:
     if values.dtype.kind == "f":
         return list(values.tolist())
     filled: list[Any] = values.astype(object).where(values.notna(), None).tolist()
-    return [_text(v) if isinstance(v, str) else v for v in filled]
+    return [v if not isinstance(v, str) or v.isascii() else _text(v) for v in filled]
 
 
 def _text(text: str) -> str:
@@ -318,12 +345,17 @@ def _text(text: str) -> str:
 
 
 def _json(value: Any, *, indent: bool = False) -> bytes:
+    return _dumps(_plain(value), indent=indent)
+
+
+def _dumps(value: Any, *, indent: bool) -> bytes:
+    """Encode what holds no text that UTF-8 cannot."""
     import orjson
 
     options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
     if indent:
         options |= orjson.OPT_INDENT_2
-    return orjson.dumps(_plain(value), default=_other, option=options)
+    return orjson.dumps(value, default=_other, option=options)
 
 
 def _plain(value: Any) -> Any:
