@@ -16,8 +16,7 @@ from synctax.cli.options import Decorator, Finite, RankSet, verbosity, verbosity
 from synctax.report.streams import encoding_of, spelled, visible
 from synctax.synth.answers import Truth
 from synctax.synth.delay import Delay, Side, check_delays
-from synctax.synth.groups import ROLES
-from synctax.synth.job import SynthJob
+from synctax.synth.job import ROLES, SynthJob
 from synctax.synth.writer import TRUTH_FILE, write
 
 if TYPE_CHECKING:
@@ -92,8 +91,11 @@ _HELP = {
     "fsdp": "Ranks that shard parameters, on a stream beside the computation; 1 for none.",
     "ep": "Expert-parallel ranks, blocks of the fsdp dimension; 1 for none.",
     "dp": "Replicas, with an all-reduce at the end of each step; 1 for none.",
+    "cp": "Context-parallel ranks, blocks of the fsdp dimension; 1 for none.",
     "layers": "Layers of the model.",
     "steps": "Training steps in the window.",
+    "microbatches": "Forward and backward passes in a step; fsdp reduces gradients after "
+    "each, dp once.",
     "first_step": "Number of the first ProfilerStep.",
     "seed": "The same options and seed give the same files.",
     "size_mb": "Choose steps (and fewer layers if need be) for plain files of this size.",
@@ -118,8 +120,11 @@ _HELP = {
     "bandwidth_gb_per_s": "Bus bandwidth, 10^9 bytes/s.",
     "tp_payload_bytes": "Full buffer of a tensor-parallel collective.",
     "fsdp_payload_bytes": "Full buffer of an fsdp collective.",
+    "fsdp_grad_payload_bytes": "The same of a reduction of gradients, in FP32: twice the "
+    "parameters in BF16.  [default: --fsdp-payload-bytes]",
     "ep_payload_bytes": "Full buffer of an all-to-all.",
     "dp_payload_bytes": "Full buffer of the all-reduce over replicas.",
+    "cp_payload_bytes": "Full buffer of a layer's keys and values, and their gradients.",
     "autograd_thread": "Launch the backward pass from its own thread.",
     "run_ahead_steps": "Steps that the CPU may be ahead; 0 synchronises after each step.",
     "cuda_graphs": "Launch each run of compute kernels as one CUDA graph.",
@@ -157,12 +162,13 @@ _TYPES: dict[str, click.ParamType] = {  # type: ignore[type-arg]
     "delays": DelayType(),
     "write_ranks": RankSet(),
     "size_mb": Finite(),
+    "fsdp_grad_payload_bytes": click.INT,
     "lost_head": PerRank(click.INT),
     "lost_tail": PerRank(click.INT),
     "rank_clock_offset_us": PerRank(Finite()),
     "rank_clock_drift_ppm": PerRank(Finite()),
 }
-_REPEATABLE = _TYPES.keys() - {"write_ranks", "size_mb"}
+_REPEATABLE = _TYPES.keys() - {"write_ranks", "size_mb", "fsdp_grad_payload_bytes"}
 
 
 def job_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -24,7 +24,10 @@ from synctax.synth.window import Edges, place
 
 SCHEMA = "synctax.synth-truth/1"
 
-_LATER = {"jitter_scope", "common_jitter", "rank_jitter"}
+_LATER = {
+    *("jitter_scope", "common_jitter", "rank_jitter"),
+    *("cp", "microbatches", "cp_payload_bytes", "fsdp_grad_payload_bytes"),
+}
 """Options that the truth names where they are used, so that older jobs keep their bytes."""
 
 Place = tuple[int, int, int]

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import I64
-from synctax.synth.job import SynthJob
-
-ROLES = ("tp", "fsdp", "ep", "dp")
-"""Dimensions of the job, in the order in which their streams are numbered."""
+from synctax.synth.job import ROLES, SynthJob
 
 COMPUTE_STREAM = 7
 SIDE_STREAM = 13
@@ -21,15 +18,18 @@ _TORCHTITAN = {
     "fsdp": ("mesh_fsdp", "fsdp"),
     "ep": ("mesh_ep", "ep"),
     "dp": ("mesh_dp", "dp"),
+    "cp": ("mesh_cp", "cp"),
 }
-# Megatron shards over its data-parallel group, and replicates over partial ones: both
-# have the role dp.
+# Megatron shards over its data-parallel group, which has CP in it where there is some, and
+# replicates over partial ones, which have the role dp as well.
 _MEGATRON = {
     "tp": ("TENSOR_MODEL_PARALLEL_GROUP", "tp"),
     "fsdp": ("DATA_PARALLEL_GROUP", "dp"),
     "ep": ("EXPERT_MODEL_PARALLEL_GROUP", "ep"),
     "dp": ("INTER_PARTIAL_DATA_PARALLEL_GROUP", "dp"),
+    "cp": ("CONTEXT_PARALLEL_GROUP", "cp"),
 }
+_MEGATRON_CP = {"fsdp": ("DATA_PARALLEL_GROUP_WITH_CP", "dp_cp")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,8 @@ class Dimension:
 def dimensions(job: SynthJob) -> tuple[Dimension, ...]:
     """Lay out the groups of every dimension with more than one rank."""
     table = _TORCHTITAN if job.descriptions == "torchtitan" else _MEGATRON
+    if table is _MEGATRON and job.cp > 1:
+        table = _MEGATRON | _MEGATRON_CP
     found: list[Dimension] = []
     n_names = 0
     for position, key in enumerate(ROLES):
@@ -94,6 +96,6 @@ def _members(job: SynthJob, key: str) -> I64:
         return grid.reshape(-1, job.tp)
     if key == "fsdp":
         return grid.transpose(0, 2, 1).reshape(-1, job.fsdp)
-    if key == "ep":
-        return grid.transpose(0, 2, 1).reshape(-1, job.ep)
+    if key in ("ep", "cp"):
+        return grid.transpose(0, 2, 1).reshape(-1, getattr(job, key))
     return grid.transpose(1, 2, 0).reshape(-1, job.dp)

@@ -26,15 +26,19 @@ class SynthJob:
     """A training job to simulate, and how its traces are to be written.
 
     World size is `tp * fsdp * dp`; rank = (replica * fsdp + shard) * tp + position. The
-    expert groups split the `fsdp` dimension into blocks of `ep` ranks.
+    expert groups split the `fsdp` dimension into blocks of `ep` ranks, those of context
+    parallelism into blocks of `cp`: the ranks of a sequence shard parameters, too.
 
     Parameters
     ----------
-    tp, fsdp, ep, dp : int
-        Sizes of the tensor, sharded-data, expert and replicated-data dimensions; a
-        dimension of 1 has no collectives.
+    tp, fsdp, ep, dp, cp : int
+        Sizes of the tensor, sharded-data, expert, replicated-data and context dimensions;
+        a dimension of 1 has no collectives.
     layers, steps, first_step : int
         Layers of the model, steps in the window, number of the first `ProfilerStep`.
+    microbatches : int
+        Forward and backward passes in a step. As FSDP2 does, each gathers parameters and
+        reduces gradients of `fsdp`; replicas meet once a step.
     seed : int
         Of the numpy Generator; the same job and seed give the same bytes.
     tp_op : {"reduce_scatter", "all_reduce"}
@@ -65,6 +69,12 @@ class SynthJob:
         Time of a transfer: latency, and 10⁹ bytes per second of the bus.
     tp_payload_bytes, fsdp_payload_bytes, ep_payload_bytes, dp_payload_bytes : int
         Full buffer of a collective (max of in and out).
+    cp_payload_bytes : int
+        The same of keys and values together, gathered in the forward pass of each layer,
+        and of their gradients, reduced and scattered in the backward pass.
+    fsdp_grad_payload_bytes : int or None
+        Full buffer of a reduction of gradients in `fsdp`; None: that of a gather. Gradients
+        are in FP32, so it is twice that of parameters in BF16.
     autograd_thread : bool
         Launch the backward pass from a thread of its own.
     run_ahead_steps : int
@@ -123,8 +133,10 @@ class SynthJob:
     fsdp: int = 2
     ep: int = 1
     dp: int = 1
+    cp: int = 1
     layers: int = 4
     steps: int = 3
+    microbatches: int = 1
     first_step: int = 0
     seed: int = 0
     tp_op: TpOp = "reduce_scatter"
@@ -145,6 +157,8 @@ class SynthJob:
     fsdp_payload_bytes: int = 67_108_864
     ep_payload_bytes: int = 16_777_216
     dp_payload_bytes: int = 134_217_728
+    cp_payload_bytes: int = 8_388_608
+    fsdp_grad_payload_bytes: int | None = None
     autograd_thread: bool = True
     run_ahead_steps: int = 1
     metadata: Metadata = "full"
@@ -196,14 +210,17 @@ class SynthJob:
         return tuple(sorted(set(self.write_ranks)))
 
     @property
+    def grad_payload_bytes(self) -> int:
+        """Full buffer of a reduction of gradients in `fsdp`."""
+        if self.fsdp_grad_payload_bytes is None:
+            return self.fsdp_payload_bytes
+        return self.fsdp_grad_payload_bytes
+
+    @property
     def longest_transfer_us(self) -> float:
         """About how long the largest of the collectives takes, in µs."""
-        payload_bytes = max(
-            self.tp_payload_bytes,
-            self.fsdp_payload_bytes,
-            self.ep_payload_bytes,
-            self.dp_payload_bytes,
-        )
+        payloads: list[int] = [getattr(self, f"{role}_payload_bytes") for role in ROLES]
+        payload_bytes = max(*payloads, self.grad_payload_bytes)
         return self.alpha_us + payload_bytes / self.bandwidth_gb_per_s / 1e3
 
     def host_of(self, rank: int) -> int:
@@ -221,14 +238,16 @@ class SynthJob:
         return self.rank_clock_drift_ppm.get(rank, default_ppm)
 
 
-_ROLES = ("tp", "fsdp", "ep", "dp")
+ROLES = ("tp", "fsdp", "ep", "dp", "cp")
+"""Dimensions of the job, in the order in which their streams are numbered."""
+_PAYLOADS = (*ROLES, "fsdp_grad")
 _AT_LEAST: dict[str, float] = {
-    **dict.fromkeys(("tp", "fsdp", "ep", "dp", "layers", "steps", "coalesced", "hosts"), 1),
+    **dict.fromkeys((*ROLES, "layers", "steps", "microbatches", "coalesced", "hosts"), 1),
     **dict.fromkeys(("first_step", "seed", "run_ahead_steps", "stream_step"), 0),
     **dict.fromkeys(("cpu_ops_per_kernel", "python_functions", "start_skew_ms"), 0),
     **dict.fromkeys(("jitter", "common_jitter", "rank_jitter", "cpu_jitter"), 0),
     "alpha_us": 0,
-    **{f"{role}_payload_bytes": 1 for role in _ROLES},
+    **{f"{role}_payload_bytes": 1 for role in _PAYLOADS},
     "bandwidth_gb_per_s": 1e-3,
     "clock_offset_us": -1e9,
     "clock_drift_ppm": -1e5,
@@ -237,14 +256,14 @@ MAX_WORLD = 100_000
 MAX_LAYERS = 10_000
 # Beyond these, times would leave the 64 bits or the years that traces know.
 _AT_MOST: dict[str, float] = {
-    **dict.fromkeys(("tp", "fsdp", "ep", "dp", "hosts"), MAX_WORLD),
-    **dict.fromkeys(("layers", "coalesced", "stream_step"), MAX_LAYERS),
+    **dict.fromkeys((*ROLES, "hosts"), MAX_WORLD),
+    **dict.fromkeys(("layers", "microbatches", "coalesced", "stream_step"), MAX_LAYERS),
     **dict.fromkeys(("steps", "run_ahead_steps"), 100_000_000),
     "first_step": 1_000_000_000,
     "seed": 2**63 - 1,
     **dict.fromkeys(("jitter", "common_jitter", "rank_jitter", "cpu_jitter"), 1e3),
     **dict.fromkeys(("cpu_ops_per_kernel", "python_functions"), 1e3),
-    **{f"{role}_payload_bytes": 1e13 for role in _ROLES},
+    **{f"{role}_payload_bytes": 1e13 for role in _PAYLOADS},
     "alpha_us": 1e6,
     "bandwidth_gb_per_s": 1e6,
     "start_skew_ms": 1e5,
@@ -271,11 +290,11 @@ _CHOICES = {
 def _check_limits(job: SynthJob) -> None:
     for name, least in _AT_LEAST.items():
         value = getattr(job, name)
-        if not value >= least:
+        if value is not None and not value >= least:
             raise ValueError(f"{name} must be at least {_figure(least)}, got {value}")
     for name, most in _AT_MOST.items():
         value = getattr(job, name)
-        if not value <= most:
+        if value is not None and not value <= most:
             raise ValueError(f"{name} must be at most {_figure(most)}, got {value}")
     for name in ("clock_offset_us", "clock_drift_ppm"):
         for value in getattr(job, f"rank_{name}").values():
@@ -294,10 +313,11 @@ def _check_numbers(job: SynthJob) -> None:
         raise ValueError(
             f"tp * fsdp * dp must be at most {MAX_WORLD:,} ranks, got {job.world:,}"
         )
-    if job.layers * job.coalesced > MAX_LAYERS:
+    passed = job.layers * job.microbatches * job.coalesced
+    if passed > MAX_LAYERS:
         raise ValueError(
-            f"layers * coalesced must be at most {MAX_LAYERS:,}, "
-            f"got {job.layers * job.coalesced:,}"
+            f"layers * microbatches * coalesced must be at most {MAX_LAYERS:,}, "
+            f"got {passed:,}"
         )
     if job.longest_transfer_us > MAX_TRANSFER_US:
         raise ValueError(
@@ -312,8 +332,12 @@ def _check_numbers(job: SynthJob) -> None:
         raise ValueError(f"xi must lie between 0 and {MAX_XI}, got {job.xi}")
     if job.jitter_scope == "block" and job.tp == 1:
         raise ValueError("jitter_scope block needs tp collectives between blocks, got tp 1")
-    if job.fsdp % job.ep:
-        raise ValueError(f"ep must divide fsdp, got ep {job.ep} and fsdp {job.fsdp}")
+    for name in ("ep", "cp"):
+        blocks = getattr(job, name)
+        if job.fsdp % blocks:
+            raise ValueError(
+                f"{name} must divide fsdp, got {name} {blocks} and fsdp {job.fsdp}"
+            )
     if job.hosts > job.world:
         raise ValueError(f"{job.hosts} hosts need as many ranks, the world has {job.world}")
 
@@ -342,7 +366,7 @@ def _check_ranks(job: SynthJob) -> None:
             raise ValueError(
                 f"a delay names step {delay.step}, the job has {job.steps} steps"
             )
-    check_delays(job.delays, _ROLES)
+    check_delays(job.delays, ROLES)
 
 
 def _in_world(job: SynthJob, name: str, ranks: Iterable[int]) -> None:

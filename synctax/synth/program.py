@@ -141,6 +141,18 @@ def build(job: SynthJob) -> Program:
     builder = _Builder(job, dimensions(job))
     if job.broadcast:
         builder.broadcast()
+    scattered: tuple[int, ...] = ()
+    for _ in range(job.microbatches):
+        scattered = _microbatch(builder)
+    builder.wait(scattered[-1:])
+    builder.wait(builder.comm("dp", "all_reduce", dtype="Float"))
+    builder.kernels(OPTIMIZER, OPTIMIZER)
+    return builder.finish()
+
+
+def _microbatch(builder: "_Builder") -> tuple[int, ...]:
+    """Go forward and backward through all layers; return where gradients are reduced."""
+    job = builder.job
     gathered = builder.gather()
     for layer in range(job.layers):
         following = builder.gather() if layer + 1 < job.layers else ()
@@ -154,19 +166,18 @@ def build(job: SynthJob) -> Program:
         following = builder.gather() if layer + 1 < job.layers else ()
         builder.wait(gathered)
         _backward(builder)
-        scattered += builder.comm("fsdp", "reduce_scatter", dtype="Float")
+        scattered += builder.scatter()
         gathered = following
     builder.backward = False
-    builder.wait(scattered[-1:])
-    builder.wait(builder.comm("dp", "all_reduce", dtype="Float"))
-    builder.kernels(OPTIMIZER, OPTIMIZER)
-    return builder.finish()
+    return scattered
 
 
 def _forward(builder: "_Builder") -> None:
     builder.kernels(NORM)
     builder.tp_enter()
-    builder.kernels(GEMM, ROPE, ATTENTION, GEMM)
+    builder.kernels(GEMM, ROPE)
+    builder.exposed("cp", "all_gather")
+    builder.kernels(ATTENTION, GEMM)
     builder.tp_leave()
     builder.kernels(ADD, NORM)
     builder.tp_enter()
@@ -185,7 +196,9 @@ def _backward(builder: "_Builder") -> None:
     builder.tp_leave()
     builder.kernels(NORM_BACKWARD, ADD)
     builder.tp_enter()
-    builder.kernels(GEMM_BACKWARD, ATTENTION_BACKWARD, ROPE, GEMM_BACKWARD, GEMM_BACKWARD)
+    builder.kernels(GEMM_BACKWARD, ATTENTION_BACKWARD)
+    builder.exposed("cp", "reduce_scatter")
+    builder.kernels(ROPE, GEMM_BACKWARD, GEMM_BACKWARD)
     builder.tp_leave()
     builder.kernels(NORM_BACKWARD, ADD)
 
@@ -244,17 +257,17 @@ class _Builder:
         dtype: str = "BFloat16",
         fenced: bool = True,
         parts: int = 1,
+        payload_bytes: int | None = None,
     ) -> tuple[int, ...]:
         """Launch a collective as `parts` kernels; nothing where the job lacks the group."""
         number = next((i for i, dim in enumerate(self.dims) if dim.key == key), None)
         if number is None:
             return ()
         self.close()
-        payload: int = getattr(self.job, f"{key}_payload_bytes") // parts
-        if op == "broadcast":
-            payload = _BROADCAST_BYTES
+        if payload_bytes is None:
+            payload_bytes = int(getattr(self.job, f"{key}_payload_bytes")) // parts
         size = self.dims[number].size
-        elements = max(1, payload // ITEM_BYTES[dtype] // size) * size
+        elements = max(1, payload_bytes // ITEM_BYTES[dtype] // size) * size
         transfer_ns = _transfer_ns(self.job, op, elements * ITEM_BYTES[dtype], size)
         call = self.calls.setdefault(key, 0)
         self.calls[key] += 1
@@ -273,18 +286,23 @@ class _Builder:
             positions.append(position)
         return tuple(positions)
 
-    def exposed(self, key: str, op: str) -> None:
+    def exposed(self, key: str, op: str, *, payload_bytes: int | None = None) -> None:
         """Launch a collective that the compute stream waits for at once."""
-        self.wait(self.comm(key, op))
+        self.wait(self.comm(key, op, payload_bytes=payload_bytes))
 
     def gather(self) -> tuple[int, ...]:
         """Prefetch the parameters of a layer beside the compute stream."""
         return self.comm("fsdp", "all_gather", fenced=False, parts=self.job.coalesced)
 
+    def scatter(self) -> tuple[int, ...]:
+        """Reduce the gradients of a layer."""
+        grads = self.job.grad_payload_bytes
+        return self.comm("fsdp", "reduce_scatter", dtype="Float", payload_bytes=grads)
+
     def broadcast(self) -> None:
         """Send buffers from the first rank of the sharded, else of the tensor, group."""
         key = "fsdp" if self.job.fsdp > 1 else "tp"
-        self.exposed(key, "broadcast")
+        self.exposed(key, "broadcast", payload_bytes=_BROADCAST_BYTES)
 
     def tp_enter(self) -> None:
         """Gather the sequence, where it is sharded."""

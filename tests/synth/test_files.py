@@ -257,6 +257,13 @@ def test_megatron_describes_the_groups_its_own_way(made):
         row.group for row in truth(replace(SMALL, descriptions="megatron")).collectives()
     }
     assert roles == {"tp", "dp"}
+    trace = made(replace(SMALL, descriptions="megatron", cp=2))
+    found = {kernel["args"]["Process Group Description"] for kernel in comm_kernels(trace)}
+    assert found == {
+        "TENSOR_MODEL_PARALLEL_GROUP",
+        "CONTEXT_PARALLEL_GROUP",
+        "DATA_PARALLEL_GROUP_WITH_CP",
+    }
 
 
 def test_comms_ids_name_one_collective_and_outgrow_int64(made):

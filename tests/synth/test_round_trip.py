@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from synctax.synth import TRUTH_FILE, SynthJob, truth, write
+from synctax.synth.job import ROLES
 from tests.laws import examples
 from tests.synth import oracle
 from tests.synth.jobs import jobs
@@ -22,7 +23,7 @@ def test_the_truth_file_is_what_the_files_say(job):
         write(job, directory)
         known = json.loads((directory / TRUTH_FILE).read_text())
         by_rank = oracle.traces(directory, known)
-    size = {"tp": job.tp, "fsdp": job.fsdp, "ep": job.ep, "dp": job.dp}
+    size = {key: getattr(job, key) for key in ROLES}
     expected = oracle.expected(by_rank, size)
     rows = defaultdict(list)
     for row in known["collectives"]:
@@ -52,11 +53,12 @@ def test_the_truth_file_is_what_the_files_say(job):
 def group_of(job, row):
     """Role and ranks of the group that a marker names."""
     dimension, first = row["dimension"], row["first"]
-    stride = {"tp": 1, "fsdp": job.tp, "ep": job.tp, "dp": job.tp * job.fsdp}[dimension]
+    outer = {"tp": 1, "dp": job.tp * job.fsdp}
+    stride = outer.get(dimension, job.tp)
     size = getattr(job, dimension)
     role = dimension
     if dimension == "fsdp" and job.descriptions == "megatron":
-        role = "dp"
+        role = "dp" if job.cp == 1 else "dp_cp"
     return role, tuple(range(first, first + stride * size, stride))
 
 

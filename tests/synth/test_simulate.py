@@ -14,7 +14,7 @@ from synctax.synth.simulate import initial_state, simulate_step
 from tests.laws import examples
 
 QUIET = SynthJob(jitter_law="none", layers=2, steps=2)
-NOISY = SynthJob(layers=1, steps=2, ep=2, dp=2, broadcast=True, seed=3)
+NOISY = SynthJob(layers=1, steps=2, ep=2, dp=2, cp=2, broadcast=True, seed=3)
 
 
 def steps_of(job):
@@ -181,12 +181,48 @@ def test_a_delay_reaches_into_the_next_step_when_none_of_its_own_is_left():
         ({"tp_op": "reduce_scatter"}, "all_gather", 2 * 4),
         ({"fsdp": 1, "ep": 1}, "all_to_all", 0),
         ({"fsdp": 2, "ep": 2}, "all_to_all", 2 * 4),
+        ({"fsdp": 2, "ep": 2, "microbatches": 3}, "all_to_all", 3 * 2 * 4),
+        ({"tp": 1, "cp": 2}, "all_gather", 2),
+        ({"tp": 1, "cp": 2}, "reduce_scatter", 2),
+        ({"tp": 1, "cp": 2, "microbatches": 3}, "reduce_scatter", 3 * 2),
     ],
 )
 def test_a_layer_has_the_collectives_of_its_parallelism(changed, op, count):
     program = build(replace(QUIET, **changed))
-    ops = [comm.op for _, comm, dim in comms_of(program) if dim.key in ("tp", "ep")]
+    ops = [comm.op for _, comm, dim in comms_of(program) if dim.key in ("tp", "ep", "cp")]
     assert ops.count(op) == count
+
+
+def test_keys_and_values_are_gathered_before_attention_and_reduced_after_it():
+    program = build(replace(QUIET, cp=2, layers=1))
+    for position, comm, dimension in comms_of(program):
+        if dimension.key == "cp":
+            beside = position + (-1 if comm.op == "reduce_scatter" else 1)
+            assert "flash" in program.launches[beside].kernel.name
+            assert program.launches[position].backward == (comm.op == "reduce_scatter")
+
+
+def test_replicas_meet_once_a_step_and_shards_after_each_microbatch():
+    program = build(replace(QUIET, dp=2, microbatches=3))
+    ops = [(dim.key, comm.op) for _, comm, dim in comms_of(program)]
+    assert ops.count(("dp", "all_reduce")) == 1
+    assert ops[-1] == ("dp", "all_reduce")
+    assert ops.count(("fsdp", "reduce_scatter")) == 3 * QUIET.layers
+    assert ops.count(("fsdp", "all_gather")) == 3 * 2 * QUIET.layers
+    whole = build(replace(QUIET, dp=2))
+    n_optimizer = 2
+    assert len(program.compute) - n_optimizer == 3 * (len(whole.compute) - n_optimizer)
+
+
+@pytest.mark.parametrize(("given", "payload"), [(None, 1_000), (2_000, 2_000)])
+def test_gradients_may_take_other_bytes_than_parameters(given, payload):
+    job = replace(QUIET, fsdp_payload_bytes=1_000, fsdp_grad_payload_bytes=given)
+    rows = [row for row in truth(job).collectives() if row.group == "fsdp"]
+    found = {(row.op, row.dtype, row.payload_bytes) for row in rows}
+    assert found == {
+        ("all_gather", "BFloat16", 1_000),
+        ("reduce_scatter", "Float", payload),
+    }
 
 
 def test_coalesced_kernels_share_a_seq():
@@ -198,7 +234,7 @@ def test_coalesced_kernels_share_a_seq():
 
 
 def test_groups_are_the_slices_of_the_world():
-    job = SynthJob(tp=2, fsdp=4, ep=2, dp=2, steps=1, layers=1)
+    job = SynthJob(tp=2, fsdp=4, ep=2, dp=2, cp=4, steps=1, layers=1)
     groups = {}
     for row in truth(job).collectives():
         groups.setdefault(row.group, set()).add(row.group_ranks)
@@ -206,6 +242,7 @@ def test_groups_are_the_slices_of_the_world():
     assert groups["fsdp"] == {tuple(range(s, s + 8, 2)) for s in (0, 1, 8, 9)}
     assert groups["dp"] == {(i, i + 8) for i in range(8)}
     assert groups["ep"] == {(i, i + 2) for i in (0, 1, 4, 5, 8, 9, 12, 13)}
+    assert groups["cp"] == groups["fsdp"]
 
 
 def test_payloads_are_full_buffers_that_the_group_can_share():

@@ -194,6 +194,18 @@ def test_a_delay_must_find_its_place(delay, message):
         ({"rank_clock_offset_us": {0: float("inf")}}, "must lie within 1e.* of 0, got inf"),
         ({"xi": 0.5}, "xi must lie between 0 and 0.5"),
         ({"fsdp": 4, "ep": 3}, "ep must divide fsdp, got ep 3 and fsdp 4"),
+        ({"fsdp": 4, "cp": 8}, "cp must divide fsdp, got cp 8 and fsdp 4"),
+        ({"fsdp_grad_payload_bytes": 0}, "fsdp_grad_payload_bytes must be at least 1"),
+        ({"fsdp_grad_payload_bytes": 10**14}, "fsdp_grad_payload_bytes must be at most"),
+        (
+            {"fsdp_grad_payload_bytes": 10**12, "bandwidth_gb_per_s": 1e-3},
+            "the longest transfer",
+        ),
+        ({"microbatches": 0}, "microbatches must be at least 1, got 0"),
+        (
+            {"layers": 100, "microbatches": 101},
+            "layers \\* microbatches \\* coalesced must be at most 10,000, got 10,100",
+        ),
         ({"hosts": 9}, "9 hosts need as many ranks, the world has 2"),
         ({"layout": "tree"}, "layout must be one of torchtitan"),
         ({"write_ranks": ()}, "write_ranks names no rank"),
