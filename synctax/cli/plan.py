@@ -14,6 +14,7 @@ from synctax.report.output import Output
 
 if TYPE_CHECKING:
     from synctax.cli.plan_results import Found
+    from synctax.planning.barriers import Joined
     from synctax.planning.tax import Form
     from synctax.planning.training import Recompute, Sharding, ShardOver
 
@@ -131,6 +132,7 @@ def plan(
     source: str | None,
     tax_method: Method | None,
     tax_form: "Form",
+    tax_ranks: "Joined",
     tax_compute_us: float | None,
     explained: str | None,
     compared: str | None,
@@ -202,7 +204,7 @@ def plan(
     )
     ready = setup.set_up(asked)
     tax = find_tax(source, None if no_cache else workspace, tax_method)
-    judged = setup.search(ready, setup.charge(tax, tax_form, tax_compute_us))
+    judged = setup.search(ready, setup.charge(tax, tax_form, tax_compute_us, tax_ranks))
     found = Found(judged, tax, ready, pareto, feasible)
     notes(noted(found), out)
     if exported is not None:
@@ -357,6 +359,7 @@ def _refuse_idle_tax(context: click.Context, given: set[str]) -> None:
     of_tax = {
         "tax_method": "--tax-method",
         "tax_form": "--tax-form",
+        "tax_ranks": "--tax-ranks",
         "tax_compute_us": "--tax-compute-us",
     }
     if context.params["source"] == "none":

@@ -170,6 +170,14 @@ charge_options = _together(
         "the microseconds of the workload that was fitted.",
     ),
     click.option(
+        "--tax-ranks",
+        type=click.Choice(("inner", "layer")),
+        default="inner",
+        show_default=True,
+        help="Whose ranks wait at a barrier: those of the innermost dimension, or all that "
+        "some collective of a layer joins, such as tp·cp.",
+    ),
+    click.option(
         "--tax-compute-us",
         type=BLOCK_US,
         metavar="US",

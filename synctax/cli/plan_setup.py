@@ -9,6 +9,7 @@ import click
 from synctax.cli.bandwidth_tax import Tax
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
+from synctax.planning.barriers import Joined
 from synctax.planning.candidates import DEFAULT_VIRTUAL_STAGES
 from synctax.planning.inputs.named import doubts, platform_doubts, read_model, read_platform
 from synctax.planning.layout import Layout, Layouts, parse_layout, parse_layouts
@@ -314,7 +315,9 @@ def two_layouts(
 _PAIR = 2
 
 
-def charge(tax: Tax, form: Form, compute_us: float | None) -> PlanTax | None:
+def charge(
+    tax: Tax, form: Form, compute_us: float | None, joined: Joined
+) -> PlanTax | None:
     """Make what layouts are charged by of a tax model; None of none.
 
     Raises
@@ -326,7 +329,14 @@ def charge(tax: Tax, form: Form, compute_us: float | None) -> PlanTax | None:
     if tax.model is None:
         return None
     try:
-        return plan_tax(tax.model, tax.method, form=form, a_us=compute_us, name=tax.name)
+        return plan_tax(
+            tax.model,
+            tax.method,
+            form=form,
+            a_us=compute_us,
+            name=tax.name,
+            joined=joined,
+        )
     except SynctaxError as error:
         raise SynctaxError(
             f"{tax.name}: {error}; --tax-compute-us tells it, --tax-form absolute does "

@@ -1,11 +1,12 @@
 """How often a step makes ranks wait for each other, and how many of them."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from synctax.arrays import F64, I8, I64
+from synctax.planning.domains import expert_tp
 from synctax.planning.layout import Layouts
 from synctax.planning.pipeline import average_layers, microbatches
 from synctax.planning.shape import Model
@@ -13,6 +14,11 @@ from synctax.planning.training import Training
 
 BARRIER_GROUPS: Final = ("none", "tp", "ep", "cp", "dp")
 """From the innermost dimension out; `none` where no collective stops any rank."""
+
+
+Joined = Literal["inner", "layer"]
+"""Whose ranks count as meeting at a barrier: those of the innermost dimension alone, or all
+that some collective of a layer joins."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +41,12 @@ class Barriers:
 
 
 def barriers(
-    model: Model, training: Training, layouts: Layouts, recomputed: F64 | None = None
+    model: Model,
+    training: Training,
+    layouts: Layouts,
+    recomputed: F64 | None = None,
+    *,
+    joined: Joined = "inner",
 ) -> Barriers:
     """Count the barriers of a step: where ranks cannot go on before the last one arrives.
 
@@ -47,6 +58,14 @@ def barriers(
     recomputed : (k,) float64, optional
         Layers of a stage that the backward pass computes again in full: their forward
         collectives run once more.
+    joined : Joined
+        Whose ranks count. The latest rank of those that an outer collective joins is later
+        than that of those that the innermost one joins: with `inner` a layout of little TP
+        and much CP is charged for the few, though each of its layers waits for the many.
+        `layer` charges every barrier for all that its layer joins: t·c with CP, and where
+        experts are spread no fewer than e, times t where TP shards experts too; all of
+        t·d·c where parameters are gathered layer by layer. It is the upper end, as not
+        every barrier of a layer joins all of them. What comes once a step joins no layer.
 
     Notes
     -----
@@ -78,9 +97,35 @@ def barriers(
         of_dp,
     ]
     ranks = [layouts.tp, layouts.ep, layouts.cp, layouts.dp]
+    if joined == "layer":
+        most = layer_ranks(model, training, layouts)
+        ranks = [most, most, most, np.maximum(most, layouts.dp)]
     groups = [np.int8(group) for group in range(1, len(BARRIER_GROUPS))]
     return Barriers(
         np.select(have, counts, 0.0),
         np.select(have, ranks, 1),
         np.select(have, groups, np.int8(0)),
     )
+
+
+def layer_ranks(model: Model, training: Training, layouts: Layouts) -> I64:
+    """Count the ranks that some collective of a layer joins.
+
+    Parameters
+    ----------
+    model : Model
+    training : Training
+    layouts : Layouts
+        k of them.
+
+    Returns
+    -------
+    (k,) int64
+    """
+    ranks = layouts.tp * layouts.cp
+    if training.sharding == "parameters":
+        ranks = ranks * layouts.dp
+    if not model.moe_layers:
+        return ranks
+    of_experts = layouts.ep * expert_tp(training, layouts)
+    return np.where(layouts.ep > 1, np.maximum(ranks, of_experts), ranks)

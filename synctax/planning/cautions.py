@@ -78,8 +78,8 @@ def _uneven(setting: Setting, layouts: Layouts, cost: Costs) -> Rule:
         )
         called = "stages" if v == 1 else "chunks"
         return (
-            f"{model.layers} layers over {p * v:,} {called}: {held}, the last one with the "
-            f"output layer, which computes as {output}; the fullest stage computes "
+            f"{model.layers} layers over {p * v:,} {called}: {held}, and the output layer "
+            f"is worth {output} on the last one; the fullest stage computes "
             f"{percent(fullest[p, v] - 1)} more than the average"
         )
 

@@ -100,7 +100,8 @@ def costs(setting: Setting, layouts: Layouts) -> Costs:
     held = memory(model, training, layouts, setting.budget_bytes)
     again = held.recomputed_layers
     sent = volumes(model, training, layouts, again)
-    met = barriers(model, training, layouts, again)
+    joined = "inner" if setting.tax is None else setting.tax.joined
+    met = barriers(model, training, layouts, again, joined=joined)
     where = place(setting.platform, training, layouts, sent_bytes(sent))
     busy_s = compute_s(setting, held.recompute_flop_share)
     spent = times(setting, layouts, where, sent_bytes(sent), busy_s)

@@ -11,7 +11,7 @@ from synctax.arrays import F64, I64, Bool
 from synctax.errors import SynctaxError
 from synctax.evt.tax import Method, TaxModel
 from synctax.notes import Note
-from synctax.planning.barriers import Barriers
+from synctax.planning.barriers import Barriers, Joined
 
 Form = Literal["proportional", "absolute"]
 """Whether the tax of a barrier is in proportion to the computation before it, or the
@@ -42,6 +42,8 @@ class PlanTax:
         Between what it may lie; both a where it is known.
     name : str
         What the model is called.
+    joined : Joined
+        Whose ranks count as meeting at a barrier.
     """
 
     model: TaxModel
@@ -51,6 +53,7 @@ class PlanTax:
     a_lo_us: float | None = None
     a_hi_us: float | None = None
     name: str = ""
+    joined: Joined = "inner"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +64,7 @@ class Taxed:
     ----------
     tax_s, tax_lo_s, tax_hi_s : (k,) float64
         Of a GPU in a step; NaN where the model says nothing of so many ranks, ends of the
-        interval also where it has none.
+        interval in the absolute form also where it has none.
     tau_us : (k,) float64
         At one barrier.
     reach : (k,) float64
@@ -84,6 +87,7 @@ def plan_tax(
     form: Form = "proportional",
     a_us: float | None = None,
     name: str = "",
+    joined: Joined = "inner",
 ) -> PlanTax:
     """Take a tax model for planning.
 
@@ -98,6 +102,8 @@ def plan_tax(
         Mean computation before a collective, where the model does not tell it.
     name : str
         What to call it.
+    joined : Joined
+        Whose ranks count as meeting at a barrier.
 
     Returns
     -------
@@ -109,12 +115,12 @@ def plan_tax(
         If the proportional form is asked for, and nothing tells a.
     """
     if form == "absolute":
-        return PlanTax(model, method, form, name=name)
+        return PlanTax(model, method, form, name=name, joined=joined)
     known = a_us or model.a_us
     if known is None and model.b_us is not None and model.r:
         known = model.b_us / model.r
     if known is not None:
-        return PlanTax(model, method, form, known, known, known, name)
+        return PlanTax(model, method, form, known, known, known, name, joined)
     ends = next((A_US[one] for one in model.source.names if one in A_US), None)
     if ends is None:
         raise SynctaxError(
@@ -122,7 +128,7 @@ def plan_tax(
             "the tax of another layout is in proportion to; add it, or ask for the "
             "absolute form"
         )
-    return PlanTax(model, method, form, sqrt(ends[0] * ends[1]), *ends, name)
+    return PlanTax(model, method, form, sqrt(ends[0] * ends[1]), *ends, name, joined)
 
 
 def taxed(tax: PlanTax | None, barriers: Barriers, compute_s: F64) -> Taxed:
@@ -131,6 +137,14 @@ def taxed(tax: PlanTax | None, barriers: Barriers, compute_s: F64) -> Taxed:
     In the proportional form a barrier costs τ(n)/a of the computation before it, so a step
     costs that share of its computation, however many barriers it is cut by. In the
     absolute form each barrier costs τ(n).
+
+    That the share stays supposes that a rank which is slow before one barrier is slow all
+    along between two. It was measured over blocks of a, and where a layout computes for
+    longer, a_layout, slow and fast blocks may even out: of independent ones the spread
+    grows by the root of their number only, and the share shrinks to sqrt(a/a_layout) of
+    it (or grows, where barriers are closer than a). The interval of the proportional form
+    spans both: its lower end is that of the smaller share, its upper end that of the
+    larger one.
 
     Parameters
     ----------
@@ -165,6 +179,7 @@ def taxed(tax: PlanTax | None, barriers: Barriers, compute_s: F64) -> Taxed:
     per_us = _per_us(tax, barriers.count[meets], compute_s[meets])
     ends = np.zeros((3, meets.size))
     ends[:, meets] = per_us * told[:, at]
+    ends[1:, meets] *= _readings(tax, barriers.count[meets], compute_s[meets])
     tau_us, reach = np.full((2, meets.size), np.nan)
     tau_us[meets] = per_us[0] * told[0, at] / barriers.count[meets] * _US_PER_S
     reach[meets] = n[at] / tax.model.n_fit
@@ -200,6 +215,33 @@ def _per_us(tax: PlanTax, count: F64, compute_s: F64) -> F64:
     return np.asarray(compute_s / np.array([[tax.a_us], [tax.a_hi_us], [tax.a_lo_us]]))
 
 
+def independent_share(a_us: float, count: F64, compute_s: F64) -> F64:
+    """Tell what of the share of a barrier is left where blocks are slow independently.
+
+    Parameters
+    ----------
+    a_us : float
+        Computation that a tax was measured over.
+    count : (k,) float64
+        Barriers of a step.
+    compute_s : (k,) float64
+
+    Returns
+    -------
+    (k,) float64
+        sqrt(a/a_layout), with a_layout the computation between two barriers.
+    """
+    return np.asarray(np.sqrt(a_us * count / (compute_s * _US_PER_S)))
+
+
+def _readings(tax: PlanTax, count: F64, compute_s: F64) -> F64:
+    """Tell by what the ends of an interval shrink and grow to span both readings."""
+    if tax.a_us is None:
+        return np.ones((2, len(count)))
+    share = independent_share(tax.a_us, count, compute_s)
+    return np.stack([np.minimum(share, 1.0), np.maximum(share, 1.0)])
+
+
 def _waits(tax: PlanTax, n: I64, many: I64) -> tuple[F64, tuple[Note, ...]]:
     """Predict τ and the ends of its interval for distinct n > 1, rows in this order."""
     least, most = _reach_of(tax)
@@ -213,8 +255,8 @@ def _waits(tax: PlanTax, n: I64, many: I64) -> tuple[F64, tuple[Note, ...]]:
             "method, or fit again"
         )
     ends = np.array([found.tau_us, found.lo_us, found.hi_us])
-    if tax.a_lo_us != tax.a_hi_us:
-        # what a may be is an interval, where the model has none
+    if tax.a_us is not None:
+        # two readings, and what a may be, are an interval where the model has none
         ends = np.where(np.isnan(ends), found.tau_us, ends)
     told = np.full((3, n.size), np.nan)
     told[:, (n >= least) & (n <= most)] = ends[:, 1:]

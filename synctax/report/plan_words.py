@@ -248,8 +248,15 @@ def charged(setting: Setting, called: str) -> str:
     if tax is None:
         return "tax: none, so waiting at barriers is not in the times"
     # an interval of what was fitted, and not of what that is in proportion to
-    name = called.removesuffix(", no interval") if tax.a_lo_us != tax.a_hi_us else called
-    return f"tax: {name}; {_form(tax)}"
+    name = called if tax.a_us is None else called.removesuffix(", no interval")
+    return f"tax: {name}; {_form(tax)}; {_JOINED[tax.joined]}"
+
+
+_JOINED = {
+    "inner": "of those that a layer joins, the ranks of the innermost dimension count",
+    "layer": "all ranks count that a collective of a layer joins",
+}
+"""Whose ranks count at a barrier."""
 
 
 def _waited(plan: Plan, at: int, tax: PlanTax) -> str:
@@ -259,11 +266,12 @@ def _waited(plan: Plan, at: int, tax: PlanTax) -> str:
     if group == "none":
         return f"tax of {plan.layouts[at]}: none, no ranks meet"
     n = int(met.n[at])
+    whose = f" of {group.upper()}" if tax.joined == "inner" else ""
     return (
         f"tax of {plan.layouts[at]}: {seconds(float(waits.tax_s[at]))}"
         f"{_interval(waits.tax_lo_s[at], waits.tax_hi_s[at])}, "
         f"{percent(float(waits.tax_s[at] / cost.step_s[at]))} of the step: "
-        f"{counted(n, 'rank')} of {group.upper()} meet {number(round(met.count[at]))} "
+        f"{counted(n, 'rank')}{whose} meet {number(round(met.count[at]))} "
         f"times, {_reach(float(waits.reach[at]), tax.model.n_fit)}"
     )
 
@@ -286,8 +294,8 @@ def _form(tax: PlanTax) -> str:
     if tax.a_lo_us is None or tax.a_lo_us == tax.a_hi_us:
         before = time_us(tax.a_us)
     else:
-        ends = f"{number(tax.a_lo_us / _US_PER_MS)} to {time_us(tax.a_hi_us)}"
-        before = f"{ends} (hence the interval)"
+        before = f"{number(tax.a_lo_us / _US_PER_MS)} to {time_us(tax.a_hi_us)}"
     return (
-        f"in proportion to the computation before a barrier: {before} where it was measured"
+        f"in proportion to the computation before a barrier: {before} where it was "
+        "measured; the interval also holds blocks whose slow and fast parts even out"
     )

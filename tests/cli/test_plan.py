@@ -134,6 +134,9 @@ def test_twice_the_barriers_cost_as_much_in_proportion_and_twice_in_microseconds
     found = rows(*layouts)
     assert found[B]["barriers"] == 2 * found[A]["barriers"]
     assert found[B]["tax_s"] == pytest.approx(found[A]["tax_s"])
+    found = rows(*layouts, "--tax-ranks", "layer")
+    assert found[B]["tax_s"] > found[A]["tax_s"]
+    assert (found[A]["barrier_n"], found[B]["barrier_n"]) == (8, 16)
     found = rows(*layouts, "--tax-form", "absolute")
     assert found[B]["tax_s"] == pytest.approx(2 * found[A]["tax_s"])
 

@@ -12,7 +12,7 @@ from synctax.errors import SynctaxError
 from synctax.evt.tax import Curve, Deviations, Gumbel, TaxModel
 from synctax.evt.tax_file import builtin
 from synctax.planning.barriers import Barriers
-from synctax.planning.tax import most_ranks, plan_tax, taxed
+from synctax.planning.tax import independent_share, most_ranks, plan_tax, taxed
 
 BUILT_IN = builtin("llama3-70b-h200")
 FITTED = TaxModel(
@@ -103,20 +103,53 @@ def test_without_a_model_the_tax_is_0_and_noted():
 def test_the_built_in_model_has_the_interval_of_its_unprinted_computation():
     tax = plan_tax(BUILT_IN)
     assert (tax.a_lo_us, tax.a_hi_us) == (7.3e3, 10.4e3)
-    found = taxed(tax, met([8_064], [8]), np.array([99.5]))
+    count = 99.5e6 / tax.a_us
+    found = taxed(tax, met([count], [8]), np.array([99.5]))
     tau_us = float(BUILT_IN.tau_us(8.0).tau_us[0])
     ends = (found.tax_lo_s[0], found.tax_hi_s[0])
     assert ends == pytest.approx((99.5 * tau_us / 10.4e3, 99.5 * tau_us / 7.3e3))
     assert found.tax_s[0] == pytest.approx(np.sqrt(ends[0] * ends[1]))
 
 
-def test_a_model_with_neither_interval_has_none():
+@given(st.floats(1e-3, 1e3), ranks, computation)
+def test_the_interval_spans_slow_blocks_that_come_together_or_even_out(times, n, busy_s):
+    """Of blocks of a, `times` as many between two barriers as where it was measured."""
+    tax = plan_tax(replace(FITTED, gumbel=replace(FITTED.gumbel, cov=None)))
+    found = taxed(tax, met([busy_s * 1e6 / 1e4 / times], [n]), np.array([busy_s]))
+    even = found.tax_s[0] / np.sqrt(times)
+    ends = sorted([even, found.tax_s[0]])
+    if n >= 4:
+        assert [found.tax_lo_s[0], found.tax_hi_s[0]] == pytest.approx(ends)
+    assert found.tax_lo_s[0] <= ends[0] * (1 + 1e-9)
+    assert found.tax_hi_s[0] >= ends[1] * (1 - 1e-9)
+
+
+@given(counts, ranks, computation)
+def test_both_readings_have_the_interval_of_the_model_around_them(count, n, busy_s):
+    tax = plan_tax(FITTED)
+    alike = taxed(tax, met([busy_s * 1e6 / 1e4], [n]), np.array([busy_s]))
+    found = taxed(tax, met([count], [n]), np.array([busy_s]))
+    share = float(independent_share(1e4, np.array([count]), np.array([busy_s]))[0])
+    assert found.tax_s[0] == pytest.approx(alike.tax_s[0])
+    assert found.tax_lo_s[0] == pytest.approx(alike.tax_lo_s[0] * min(share, 1))
+    assert found.tax_hi_s[0] == pytest.approx(alike.tax_hi_s[0] * max(share, 1))
+
+
+def test_one_barrier_a_step_may_cost_far_less_than_its_share():
+    """Of 16 s between two barriers, measured over 10 ms: sqrt(1/1,600) of the share."""
+    found = taxed(plan_tax(replace(BUILT_IN, a_us=1e4)), met([1], [256]), np.array([16.0]))
+    assert found.tax_lo_s[0] == pytest.approx(found.tax_s[0] / 40)
+    assert found.tax_hi_s[0] == found.tax_s[0]
+
+
+def test_a_model_without_interval_has_none_in_the_absolute_form():
     known = replace(BUILT_IN, a_us=8_000.0)
-    found = taxed(plan_tax(known), met([1, 1], [8, 2]), np.array([1.0, 1.0]))
+    tax = plan_tax(known, form="absolute")
+    found = taxed(tax, met([1, 1], [8, 2]), np.array([1.0, 1.0]))
     assert np.isnan(found.tax_lo_s[0])
     assert np.isnan(found.tax_hi_s[0])
     # below the fit what it predicts there is the upper end all the same
-    assert found.tax_hi_s[1] == pytest.approx(float(known.tau_us(4.0).tau_us[0]) / 8_000)
+    assert found.tax_hi_s[1] == pytest.approx(float(known.tau_us(4.0).tau_us[0]) / 1e6)
 
 
 def test_computation_before_a_barrier_is_told_known_or_follows():

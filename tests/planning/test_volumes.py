@@ -302,6 +302,41 @@ def test_barriers_are_those_of_the_innermost_dimension_with_several_ranks():
     assert of.group.dtype == np.int8
 
 
+@given(models, trainings, layouts_of)
+def test_all_ranks_of_a_layer_are_no_fewer_than_the_innermost_and_no_more_than_there_are(
+    model, training, layout
+):
+    layouts = Layouts.of([layout])
+    inner = barriers(model, training, layouts)
+    every = barriers(model, training, layouts, joined="layer")
+    assert every.count == inner.count
+    assert every.group == inner.group
+    assert every.n >= inner.n
+    if layout.ep <= layout.dp * layout.cp:
+        assert every.n <= layout.gpus
+
+
+@pytest.mark.parametrize(
+    ("model", "training", "text", "n"),
+    [
+        (LLAMA_405B, LLAMA_3, "tp2,pp32,dp2,cp8", 16),
+        (LLAMA_405B, LLAMA_3, "tp8,pp16,dp8", 8),
+        (LLAMA_405B, LLAMA_3, "pp16,dp8", 8),
+        (LLAMA_405B, LLAMA_3, "pp16,dp8,cp2", 2),
+        (LLAMA_405B, replace(LLAMA_3, sharding="parameters"), "tp2,dp8,cp4", 64),
+        (MIXTURE, LLAMA_3, "tp2,dp8,cp2,ep16", 32),
+        (MIXTURE, LLAMA_3, "tp2,dp8,cp8,ep4", 16),
+        (MIXTURE, replace(LLAMA_3, expert_tp=False), "tp2,dp8,ep16", 16),
+        (MIXTURE, LLAMA_3, "dp16,ep4", 4),
+        # no layer has experts to spread
+        (LLAMA_405B, LLAMA_3, "tp2,dp8,ep8", 2),
+    ],
+)
+def test_all_that_a_layer_joins_wait_for_its_last_rank(model, training, text, n):
+    of = barriers(model, training, table(text), joined="layer")
+    assert of.n.tolist() == [n]
+
+
 def test_experts_of_a_model_that_has_none_stop_nobody():
     of = barriers(LLAMA_405B, LLAMA_3, table("pp16,dp8,ep8"))
     assert [BARRIER_GROUPS[group] for group in of.group] == ["dp"]

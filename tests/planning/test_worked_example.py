@@ -141,6 +141,30 @@ def test_a_and_b_lose_one_share_of_their_computation_and_double_the_microseconds
     assert fixed.taxed.tau_us[0] == pytest.approx(fixed.taxed.tau_us[1])
 
 
+def test_b_joins_twice_the_ranks_of_a_layer_of_a():
+    layer = replace(TAX, joined="layer")
+    found = planned(A, B, tax=layer).costs
+    assert found.barriers.n.tolist() == [8, 16]
+    assert found.taxed.tax_s[1] > found.taxed.tax_s[0]
+    one = compared(A, B, tax=layer).words[2]
+    assert "8,064 times in groups of 8" in one
+    assert "16,128 times in groups of 16" in one
+    told = explain(planned(B, tax=layer), parse_layout(B))
+    words = {row.quantity: row.words for row in told.rows}
+    assert words["barrier_n"] == "16 ranks meet, all that a collective of a layer joins"
+
+
+def test_the_interval_of_the_tax_tells_both_readings():
+    told = explain(planned(A), parse_layout(A))
+    rows = {row.quantity: row for row in told.section("tax")}
+    a_layout_us = 99.5e6 / 8_064
+    share = np.sqrt(TAX.a_us / a_layout_us)
+    either = rows["tax_independent_s"]
+    assert either.value == pytest.approx(rows["tax_s"].value * share, rel=1e-3)
+    assert rows["tax_lo_s"].value <= either.value <= rows["tax_hi_s"].value
+    assert "even out" in either.words
+
+
 def test_no_nic_is_busy_for_more_than_one_percent_of_a_step_but_with_tp():
     found = planned(A, B, D, E, A_V2, training=MEGATRON)
     assert (found.costs.nic_share < 0.0125).all()

@@ -227,6 +227,8 @@ def _meetings(pair: Plan) -> Iterator[str]:
         return
     counts, busy = met.count.tolist(), pair.costs.compute_s.tolist()
     groups = [BARRIER_GROUPS[int(group)].upper() for group in met.group]
+    if tax is not None and tax.joined == "layer":
+        groups = ["groups"] * 2
     meets = [
         f"{number(counts[at])} times in {groups[at]} of {met.n[at]:,}, after "
         f"{time_us(busy[at] / counts[at] * _US_PER_S)} of computation each"

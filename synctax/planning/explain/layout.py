@@ -87,7 +87,7 @@ def _layout(known: Terms) -> Iterator[Row]:
     yield known.row("layout", "layers_per_stage", known.symbols["l"], None, "{L}/{p}")
     model, training = plan.setting.model, plan.setting.training
     output = output_work(model, training)
-    said = f"the output layer computes as {number(output)} layers, on the last stage"
+    said = f"the output layer, on the last stage, is worth {number(output)} layers"
     yield Row("layout", "output_layer", output, words=said)
     known = known.with_symbols(
         fullest=float(fullest_work(model, training, known.layouts)[0]),

@@ -7,6 +7,7 @@ from synctax.planning.costs import sent_bytes
 from synctax.planning.domains import DP
 from synctax.planning.explain.terms import Row, Terms
 from synctax.planning.flop import attention_flop
+from synctax.planning.tax import independent_share
 from synctax.planning.training import DIMENSIONS
 from synctax.texts import number, time_us
 
@@ -155,6 +156,14 @@ def tax_rows(known: Terms) -> Iterator[Row]:
     for name, end in zip(("tax_lo_s", "tax_hi_s"), ends, strict=True):
         if end == end:
             yield Row("tax", name, end, "s", words=f"{number(end / busy)} of computation")
+    if tax.a_us is not None:
+        share = float(independent_share(tax.a_us, met.count[at], plan.costs.compute_s[at]))
+        said = (
+            f"if blocks, {number(share**-2)} times as long as where the tax was measured, "
+            f"are not slow in one piece but even out: {number(share)} of the share; the "
+            "interval holds both"
+        )
+        yield Row("tax", "tax_independent_s", value * share, "s", words=said)
     each_us = float(waits.tau_us[at])
     yield Row("tax", "tax_per_barrier_us", each_us, "us", words=time_us(each_us))
     reach = float(waits.reach[at])

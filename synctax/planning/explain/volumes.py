@@ -123,4 +123,8 @@ def _barriers(known: Terms) -> Iterator[Row]:
         "dp": "2·{l}·{m}" if training.sharding == "parameters" else "1",
     }[group]
     yield known.row(_SECTION, "barriers", met.count[known.at], None, template)
-    yield Row(_SECTION, "barrier_n", float(n), words=f"{n:,} ranks of {group.upper()} meet")
+    tax = known.plan.setting.tax
+    said = f"{n:,} ranks of {group.upper()} meet"
+    if tax is not None and tax.joined == "layer":
+        said = f"{n:,} ranks meet, all that a collective of a layer joins"
+    yield Row(_SECTION, "barrier_n", float(n), words=said)
