@@ -1,6 +1,15 @@
 """What ranks sit on: GPUs, the NVLink domain that joins them, NICs between domains."""
 
 from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+from synctax.planning.possible import ImpossibleError, counts, is_number, positive
+
+MOST_GB_PER_S: Final = 1e6
+MOST_TFLOPS: Final = 1e6
+MOST_MEMORY_BYTES: Final = 1e13
+"""Of one GPU: what is more, many times what there is, is meant in another unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +63,51 @@ class Platform:
     bf16_tflops: float
     tiers: tuple[Tier, ...] = ()
     source: str = ""
+
+
+def check(platform: Platform) -> None:
+    """Refuse a platform that cannot be.
+
+    Parameters
+    ----------
+    platform : Platform
+
+    Raises
+    ------
+    ImpossibleError
+        Naming the number and its value.
+    """
+    counts(platform, ("domain", "gpus_per_host"))
+    rates = ("nvlink_gb_per_s", "nic_gb_per_s")
+    positive(platform, rates, most=MOST_GB_PER_S, what="10^9 bytes a second")
+    positive(platform, ("memory_bytes",), most=MOST_MEMORY_BYTES, what="bytes of one GPU")
+    positive(platform, ("bf16_tflops",), most=MOST_TFLOPS, what="10^12 operations a second")
+    domain, host = platform.domain, platform.gpus_per_host
+    if domain % host and host % domain:
+        raise ImpossibleError(
+            "gpus_per_host",
+            host,
+            f"a number that divides the domain of {domain} GPUs (hosts within a domain), "
+            "or a multiple of it (domains within a host)",
+        )
+    below, what = domain, "NVLink domain"
+    for at, tier in enumerate(platform.tiers):
+        _check_tier(tier, f"tiers[{at}].", below, what)
+        below, what = tier.gpus, "tier"
+
+
+def _check_tier(tier: Tier, path: str, below: int, what: str) -> None:
+    counts(tier, ("gpus",), path=path)
+    if tier.gpus <= below:
+        raise ImpossibleError(
+            f"{path}gpus",
+            tier.gpus,
+            f"more than the {below:,} of the {what} below: from the smallest block up",
+        )
+    if tier.gpus % below:
+        raise ImpossibleError(
+            f"{path}gpus", tier.gpus, f"a multiple of the {below:,} of the {what} below"
+        )
+    slower = tier.oversubscription
+    if not is_number(slower) or not 1 <= slower < inf:
+        raise ImpossibleError(f"{path}oversubscription", slower, "a number of 1 or more")

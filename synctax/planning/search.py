@@ -20,11 +20,21 @@ from synctax.planning.eliminations import eliminations
 from synctax.planning.layout import Layout, Layouts
 from synctax.planning.pareto import pareto
 from synctax.planning.platform import Platform
+from synctax.planning.platform import check as check_platform
+from synctax.planning.possible import ImpossibleError, counts
 from synctax.planning.rule import Rule, spoken
 from synctax.planning.setting import Setting
 from synctax.planning.shape import Model
+from synctax.planning.shape import check as check_model
 from synctax.planning.tax import PlanTax
-from synctax.planning.training import ORDERS, Assumptions, Order, Training
+from synctax.planning.training import (
+    ORDERS,
+    Assumptions,
+    Order,
+    Training,
+    check_assumptions,
+)
+from synctax.planning.training import check as check_training
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -272,41 +282,15 @@ def check(setting: Setting) -> None:
     SynctaxError
         Naming the number and its value.
     """
-    training, platform, assumed = setting.training, setting.platform, setting.assumptions
-    whole = {
-        "gpus": setting.gpus,
-        "batch": training.batch,
-        "sequence": training.sequence,
-        "microbatch": training.microbatch,
-        "domain": platform.domain,
-        "gpus_per_host": platform.gpus_per_host,
-    }
-    positive = {
-        "mfu": assumed.mfu,
-        "nvlink_efficiency": assumed.nvlink_efficiency,
-        "nic_efficiency": assumed.nic_efficiency,
-        "nvlink_gb_per_s": platform.nvlink_gb_per_s,
-        "nic_gb_per_s": platform.nic_gb_per_s,
-        "bf16_tflops": platform.bf16_tflops,
-        "memory left by reserve_bytes": setting.budget_bytes,
-    }
-    for name, value in whole.items():
-        if value < 1:
-            raise SynctaxError(f"{name} is {value}; expected 1 or more")
-    for name, number in positive.items():
-        if not 0 < number < np.inf:
-            raise SynctaxError(f"{name} is {number:g}; expected more than 0")
-    for name in ("mfu", "nvlink_efficiency", "nic_efficiency"):
-        if positive[name] > 1:
-            raise SynctaxError(f"{name} is {positive[name]:g}; expected a share up to 1")
-    _check_shares(assumed)
-
-
-def _check_shares(assumed: Assumptions) -> None:
-    shares = {
-        f"exposed.{name}": getattr(assumed.exposed, name)
-        for name in ("tp", "pp", "cp", "ep", "dp")
-    }
-    for name, share in shares.items():
-        if share is not None and not 0 <= share <= 1:
-            raise SynctaxError(f"{name} is {share:g}; expected a share from 0 to 1")
+    counts(setting, ("gpus",))
+    check_model(setting.model)
+    check_platform(setting.platform)
+    check_training(setting.training)
+    check_assumptions(setting.assumptions)
+    if setting.budget_bytes <= 0:
+        raise ImpossibleError(
+            "reserve_bytes",
+            setting.assumptions.reserve_bytes,
+            f"less than the {setting.platform.memory_bytes:g} of a GPU of "
+            f"{setting.platform.name}",
+        )

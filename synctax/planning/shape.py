@@ -1,9 +1,15 @@
 """The shape of a transformer: what volumes, memory and FLOP of a step follow from."""
 
 from dataclasses import dataclass
+from typing import Final
+
+from synctax.planning.possible import ImpossibleError, counts, flags, positive
 
 BF16_BYTES = 2
 """Bytes of an activation or parameter on the wire."""
+
+MOST_PARAMETERS: Final = 1e18
+"""Far beyond any model: what is larger is a slip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +127,71 @@ class Model:
         matrices = 3 if self.gated else 2
         one = matrices * self.hidden * self.experts.ffn
         return float(self.moe_layers * self.experts.count * one)
+
+
+def check(model: Model) -> None:
+    """Refuse a shape that no model has.
+
+    Parameters
+    ----------
+    model : Model
+
+    Raises
+    ------
+    ImpossibleError
+        Naming the number and its value.
+    """
+    counts(
+        model,
+        ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocabulary"),
+    )
+    flags(model, ("gated", "tied_embeddings"))
+    if model.heads % model.kv_heads:
+        raise ImpossibleError(
+            "kv_heads", model.kv_heads, f"a number that divides the {model.heads} heads"
+        )
+    if model.experts is not None:
+        _check_experts(model.experts, model.layers)
+    if model.latent is not None:
+        _check_latent(model.latent)
+    _check_parameters(model)
+
+
+def _check_experts(experts: Experts, layers: int) -> None:
+    counts(experts, ("count", "top_k", "ffn"), path="experts.")
+    counts(experts, ("shared", "dense_layers"), path="experts.", least=0)
+    if experts.top_k > experts.count:
+        raise ImpossibleError(
+            "experts.top_k", experts.top_k, f"at most the {experts.count} of experts.count"
+        )
+    if experts.dense_layers >= layers:
+        raise ImpossibleError(
+            "experts.dense_layers", experts.dense_layers, f"fewer than the {layers} layers"
+        )
+
+
+def _check_latent(latent: LatentAttention) -> None:
+    counts(latent, ("kv_rank", "nope_dim", "rope_dim", "v_dim"), path="latent.")
+    if latent.q_rank is not None:
+        counts(latent, ("q_rank",), path="latent.")
+
+
+def _check_parameters(model: Model) -> None:
+    names = ("parameters", "active_parameters")
+    positive(model, names, most=MOST_PARAMETERS, what="parameters")
+    stated, active = model.parameters, model.active_parameters
+    routed = model.expert_parameters
+    if stated <= routed:
+        raise ImpossibleError(
+            "parameters", stated, f"more than the {routed:.4g} that the experts alone have"
+        )
+    if active > stated:
+        raise ImpossibleError(
+            "active_parameters", active, f"at most the parameters ({stated:.4g})"
+        )
+    if model.experts is None and active != stated:
+        raise ImpossibleError(
+            "active_parameters",
+            active,
+            f"{stated:.6g}, as all of them where there are no experts",
+        )

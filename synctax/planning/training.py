@@ -1,7 +1,17 @@
 """What is trained how: batch, sequence, and everything a layout's cost is assumed on."""
 
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from math import inf
+from typing import Final, Literal, get_args
+
+from synctax.planning.possible import (
+    ImpossibleError,
+    counts,
+    flags,
+    is_number,
+    one_of,
+    shares,
+)
 
 Sharding = Literal["none", "optimizer", "gradients", "parameters"]
 """What data parallelism shards: ZeRO stages 0 to 3."""
@@ -114,3 +124,48 @@ class Assumptions:
     reserve_bytes: float = 0.0
     tp_across_domains: bool = False
     pooled_nics: bool = False
+
+
+def check(training: Training) -> None:
+    """Refuse a step that cannot be.
+
+    Parameters
+    ----------
+    training : Training
+
+    Raises
+    ------
+    ImpossibleError
+        Naming the field and its value.
+    """
+    counts(training, ("batch", "sequence", "microbatch"))
+    one_of(training, "recompute", get_args(Recompute))
+    one_of(training, "sharding", get_args(Sharding))
+    one_of(training, "shard_over", get_args(ShardOver))
+    one_of(training, "order", (None, *ORDERS))
+    flags(
+        training,
+        ("sequence_parallel", "scatter_gather", "expert_tp", "count_attention"),
+    )
+
+
+def check_assumptions(assumptions: Assumptions) -> None:
+    """Refuse assumptions of what cannot be.
+
+    Parameters
+    ----------
+    assumptions : Assumptions
+
+    Raises
+    ------
+    ImpossibleError
+        Naming the field and its value.
+    """
+    shares(assumptions, ("mfu", "nvlink_efficiency", "nic_efficiency"))
+    exposed = assumptions.exposed
+    told = (name for name in DIMENSIONS if name != "dp" or exposed.dp is not None)
+    shares(exposed, told, path="exposed.", zero=True)
+    reserve_bytes = assumptions.reserve_bytes
+    if not is_number(reserve_bytes) or not 0 <= reserve_bytes < inf:
+        raise ImpossibleError("reserve_bytes", reserve_bytes, "a number of 0 or more")
+    flags(assumptions, ("tp_across_domains", "pooled_nics"))
