@@ -146,7 +146,7 @@ class _Level(click.FloatRange):
     "tax_file",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     metavar="FILE",
-    help="Write the tax model there too (synctax.tax/1); bandwidth --tax reads it.",
+    help="Write the tax model there too (synctax.tax/1); bandwidth --tax and plan --tax read it.",
 )
 @manifest_option
 @workers_option
@@ -187,7 +187,7 @@ def fit_evt(
     r"""Fit how the wait grows with the ranks of a group.
 
     TRACES are as for `measure`; without them, and without a CSV, those that were measured
-    last. The tax model is kept for `bandwidth`.
+    last. The tax model is kept for `bandwidth` and `plan`.
 
     \b
     Examples:

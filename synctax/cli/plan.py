@@ -8,7 +8,7 @@ import click
 
 from synctax.cli.options import MAX_NUMBER, MAX_RANKS, output_options, tax_options
 from synctax.cli.plan_options import charge_options, machine_options, training_options
-from synctax.cli.plan_types import Chunks, Degrees
+from synctax.cli.plan_types import Chunks, Count, Degrees
 from synctax.evt.methods import Method
 from synctax.report.output import Output
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_TOP = 10
 """Lines of the table of a search."""
 
-_COUNT = click.IntRange(1, MAX_NUMBER)
+_COUNT = Count(MAX_NUMBER)
 
 
 @click.command()
@@ -35,9 +35,7 @@ _COUNT = click.IntRange(1, MAX_NUMBER)
     metavar="NAME|FILE",
     help="A built-in machine (--list-hardware) or a YAML file.",
 )
-@click.option(
-    "--gpus", type=click.IntRange(1, MAX_RANKS), metavar="N", help="All of the job."
-)
+@click.option("--gpus", type=Count(MAX_RANKS), metavar="N", help="All of the job.")
 @click.option("--sequence", type=_COUNT, metavar="TOKENS", help="Tokens of a sequence.")
 @click.option("--batch", type=_COUNT, metavar="N", help="Sequences of a step, of all GPUs.")
 @click.option(
@@ -236,7 +234,7 @@ def _list_layouts(found: "Found", top: int | None, out: Output) -> None:
 
     rows = results.chosen(found)
     if out.fmt == "table":
-        shown = results.shown(found, rows, top or (None if found.named else DEFAULT_TOP))
+        shown = results.shown(found, rows, top, usual=DEFAULT_TOP)
         show(plan_view.parts(found.plan, shown), out)
         return
     from synctax.cli.progress import counting

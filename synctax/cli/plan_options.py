@@ -12,6 +12,7 @@ from synctax.cli.plan_types import (
     RATE_TFLOPS,
     RESERVE_GB,
     SHARE,
+    Count,
     Exposures,
     ShardedOver,
 )
@@ -85,7 +86,7 @@ training_options = _together(
 machine_options = _together(
     click.option(
         "--domain",
-        type=click.IntRange(1, MAX_RANKS),
+        type=Count(MAX_RANKS),
         metavar="N",
         help="GPUs that NVLink joins.",
     ),
@@ -155,8 +156,8 @@ charge_options = _together(
         "--tax",
         "source",
         metavar="SOURCE",
-        help="A file that fit-evt wrote, llama3-70b-h200, or none.  [default: what was "
-        "fitted last, else llama3-70b-h200]",
+        help="A file that fit-evt --tax FILE wrote, llama3-70b-h200, or none.  [default: "
+        "what was fitted last, else llama3-70b-h200]",
     ),
     click.option(
         "--tax-method", type=click.Choice(METHODS), help="Which of its predictors."

@@ -20,7 +20,8 @@ from synctax.planning.inputs.named import (
 from synctax.planning.search import Plan
 from synctax.report import plan_words as words
 from synctax.report.output import LongResult, Result
-from synctax.report.plan_view import Shown, nearest_misses
+from synctax.report.plan_verdict import verdict
+from synctax.report.plan_view import NEAR_MISSES, Shown, nearest_misses
 from synctax.schema import Table
 from synctax.schema.plan import PLAN, PLAN_COMPARE, PLAN_EXPLAIN
 from synctax.schema.plan_lists import PLAN_HARDWARE, PLAN_MODELS
@@ -76,15 +77,28 @@ def chosen(found: Found) -> I64:
     return rows[plan.feasible[rows]] if found.feasible else rows
 
 
-def shown(found: Found, rows: I64, top: int | None) -> Shown:
-    """Choose what the table shows: of a search what is feasible, else near misses."""
+def shown(found: Found, rows: I64, top: int | None, usual: int) -> Shown:
+    """Choose what the table shows: of a search what is feasible, else near misses.
+
+    Parameters
+    ----------
+    found : Found
+    rows : (j,) int64
+        What is asked for.
+    top : int or None
+        At most so many, if anything was said.
+    usual : int
+        At most so many of a search, if nothing was said.
+    """
     plan = found.plan
     if not found.named:
         rows = rows[plan.feasible[rows]]
-    if not rows.size and not (found.named or found.pareto or found.feasible):
-        rows = nearest_misses(plan)
+    if not rows.size and not found.named:
+        rows = nearest_misses(plan, top or NEAR_MISSES)
         return Shown(rows, int(len(plan) - rows.size), tax=found.tax.words)
-    kept = rows[:top]
+    # of named ones that all are ruled out, what rules them out is worth knowing
+    rows = rows if rows.size else plan.ranked()
+    kept = rows[: top or (None if found.named else usual)]
     return Shown(kept, int(rows.size - kept.size), found.named, found.tax.words)
 
 
@@ -162,12 +176,12 @@ def told(found: Found, rows: I64) -> dict[str, Any]:
     first = best if best.size else rows[:1]
     basis = [*words.taxed(plan, first, found.tax.words), *words.assumed(plan.setting)]
     return {
-        "tax": found.tax.told(),
+        "tax": {
+            **found.tax.told(),
+            "source": words.name_of(plan.setting, found.tax.words),
+        },
         "eliminations": [asdict(one) for one in words.eliminated(plan)],
-        "verdict": [
-            words.looked_at(plan),
-            *(words.fastest(plan, at) for at in best.tolist()),
-        ],
+        "verdict": [words.looked_at(plan), *verdict(plan)],
         "basis": [text.strip() for text in basis],
     }
 

@@ -102,7 +102,7 @@ class Setup:
         Of a search for all.
     only : dict of str to int
         Degrees that layouts of it must have.
-    notes : tuple of Note
+    notes : tuple of Note or str
         What is odd about model and machine.
     """
 
@@ -115,7 +115,7 @@ class Setup:
     whole: bool
     virtual_stages: tuple[int, ...]
     only: dict[str, int]
-    notes: tuple[Note, ...]
+    notes: tuple[Note | str, ...]
 
 
 def set_up(asked: Asked) -> Setup:
@@ -134,7 +134,8 @@ def set_up(asked: Asked) -> Setup:
             f"{asked.microbatch:,} is above the batch of {asked.batch:,}",
         )
     model = find_model(asked.model)
-    platform = find_platform(asked.hardware, asked.machine)
+    found = find_platform(asked.hardware)
+    platform = changed(found, asked.machine)
     training = Training(asked.batch, asked.sequence, asked.microbatch, **asked.training)
     named = _named(asked)
     stages = asked.virtual_stages or DEFAULT_VIRTUAL_STAGES
@@ -149,7 +150,7 @@ def set_up(asked: Asked) -> Setup:
         asked.explained is not None or not named,
         tuple(sorted({*stages, *(one.virtual_stages for one in named)})),
         asked.only or {},
-        (*doubts(model), *platform_doubts(platform)),
+        (*doubts(model), *_odd(found, platform)),
     )
 
 
@@ -189,18 +190,48 @@ def find_model(name: str) -> Model:
     return _asked("--model", lambda: read_model(name))
 
 
-def find_platform(name: str, changes: Changes) -> Platform:
-    """Read a machine, and change it.
+def find_platform(name: str) -> Platform:
+    """Read a machine.
 
     Raises
     ------
     BadParameter
-        If there is none of that name, and no such file; if hosts or tiers do not go with
-        the domain.
+        If there is none of that name, and no such file.
     BadInputError
         If the file is no machine.
     """
-    found = _asked("--hardware", lambda: read_platform(name))
+    return _asked("--hardware", lambda: read_platform(name))
+
+
+FASTER_NIC = 4.0
+"""Times the NIC of a machine that a rate may be without a word: 8 times is Gb for GB."""
+
+
+def _odd(found: Platform, asked: Platform) -> tuple[Note | str, ...]:
+    """Say what is odd about a machine as it was found, and as it was asked for."""
+    times = asked.nic_gb_per_s / found.nic_gb_per_s
+    if times < FASTER_NIC:
+        return platform_doubts(asked)
+    was, bits = number(found.nic_gb_per_s), number(BITS * found.nic_gb_per_s)
+    said = (
+        f"--nic-gb-per-s {number(asked.nic_gb_per_s)} is {number(times)} times the NIC of "
+        f"{found.name}, {was} GB/s; a NIC of {bits} Gb/s has {was} GB/s"
+    )
+    return (said,)
+
+
+BITS = 8
+"""Of a byte."""
+
+
+def changed(found: Platform, changes: Changes) -> Platform:
+    """Change a machine as options ask.
+
+    Raises
+    ------
+    BadParameter
+        If hosts or tiers do not go with the domain.
+    """
     if changes.domain is not None:
         _check_domain(found, changes.domain)
         found = replace(found, domain=changes.domain)
@@ -304,6 +335,8 @@ def two_layouts(
     """
     v = 1 if virtual_stages is None else virtual_stages[0]
     found = _asked("--compare", lambda: parse_layouts(text, gpus, v))
+    if len(found) == _PAIR and found[0] == found[1]:
+        raise _bad("--compare", f"both are {found[0]}; give two that differ")
     if len(found) != _PAIR:
         raise _bad(
             "--compare",

@@ -1,5 +1,6 @@
 """Texts that `plan` takes: shares of communication, chunks, what state is sharded over."""
 
+import re
 from typing import Any, Literal
 
 import click
@@ -19,6 +20,41 @@ MEMORY_GB = Within(1e-6, 1e9)
 RESERVE_GB = Within(1e-6, 1e9, or_0=True)
 RATE_TFLOPS = Within(1e-6, 1e9)
 BLOCK_US = Within(1e-3, 1e12)
+
+
+class Count(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
+    """A whole number from 1 up: `1024`, and `1,024` or `1_024` as people write it.
+
+    Parameters
+    ----------
+    most : int
+    """
+
+    name = "count"
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Parse the text."""
+        text = str(value).strip()
+        if not _COUNT.fullmatch(text):
+            self.fail(
+                f"{text[:40]!r} is no whole number; give it as 1024 or 1,024", param, ctx
+            )
+        digits = text.replace(",", "").replace("_", "")
+        # by length first: Python does not parse thousands of digits
+        if len(digits) > _MOST_DIGITS or not 1 <= int(digits) <= self._most:
+            self.fail(
+                f"{text[:40]} is not in the range from 1 to {self._most:,}", param, ctx
+            )
+        return int(digits)
+
+
+_COUNT = re.compile(r"-?[0-9]+|[0-9]{1,3}([,_][0-9]{3})+")
+_MOST_DIGITS = 20
 
 _SHARD_OVER: dict[str, Literal["d", "d*c"]] = {
     "d": "d", "dp": "d", "d*c": "d*c", "dp*cp": "d*c", "dp-cp": "d*c", "dc": "d*c",

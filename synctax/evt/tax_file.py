@@ -97,7 +97,7 @@ def read_tax(source: str | Path) -> TaxModel:
     if str(source) in BUILTINS:
         return builtin(str(source))
     advice = (
-        "give a file that fit-evt wrote, or the name of a built-in tax: "
+        "give a file that fit-evt --tax FILE wrote, or the name of a built-in tax: "
         f"{', '.join(BUILTINS)}"
     )
     if not str(source).strip():
@@ -183,7 +183,8 @@ def _head(document: object, name: str) -> Iterator[tuple[str, Any]]:
     if family != FORMAT:
         found = "no schema" if schema is None else f"schema {str(schema)[:40]!r}"
         raise BadInputError(
-            f'{name}: expected a tax model with "schema": "{SCHEMA}", found {found}'
+            f'{name}: expected a tax model with "schema": "{SCHEMA}", found {found}; '
+            "fit-evt --tax FILE writes one"
         )
     if number != str(VERSION):
         raise BadInputError(

@@ -11,6 +11,7 @@ from synctax.planning.barriers import BARRIER_GROUPS
 from synctax.planning.divisibility import CHUNKS_WITHOUT_LAYERS
 from synctax.planning.domains import sizes
 from synctax.planning.pipeline import split_layers
+from synctax.planning.ties import within_error
 from synctax.planning.training import DIMENSIONS, ORDERS
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def _judged(plan: "Plan", at: I64) -> Columns:
         "fits": plan.costs.memory.memory_bytes[at] <= plan.setting.budget_bytes,
         "feasible_rank": [place or None for place in places.tolist()],
         "pareto": plan.pareto[at],
+        "within_error": within_error(plan)[at],
         "order": np.array(ORDERS, object)[plan.costs.placement.order[at]],
         "barrier_group": groups[plan.costs.barriers.group[at]],
     }

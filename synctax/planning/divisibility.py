@@ -191,7 +191,7 @@ def _layers(model: Model, layouts: Layouts) -> Rule:
         layouts.pp * layouts.virtual_stages > most,
         keyed(reason, layouts.pp, layouts.virtual_stages),
         keyed(remedy, layouts.virtual_stages),
-        f"pp·v ≤ {model.layers} layers and {CHUNKS_WITHOUT_LAYERS}",
+        f"pp·v ≤ {most}: {model.layers} layers, embedding and output",
     )
 
 

@@ -10,9 +10,14 @@ import numpy as np
 from synctax.arrays import I64
 from synctax.errors import SynctaxError
 
-_TOKEN = re.compile(r"(tp|pp|dp|cp|ep|v)=?(\d+)", re.IGNORECASE)
-_BETWEEN = re.compile(r"[\s,·x*+-]+")
+_TOKEN = re.compile(r"(tp|pp|dp|cp|ep|v)=?([0-9]+)", re.IGNORECASE)
+_APART = r"\s,·x*+-"
+_BETWEEN = re.compile(f"[{_APART}]+")
+_WRITTEN = re.compile(f"[^{_APART}]+")
+_END = re.compile(f"[{_APART}]+$")
 _TOP = 2**31 - 1
+_MOST_DIGITS = 20
+_MOST_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ def parse_layout(text: str, gpus: int | None = None, virtual_stages: int = 1) ->
     if "dp" not in found and gpus is not None:
         if gpus % left:
             raise SynctaxError(
-                f"layout {text!r}: tp·pp·cp = {left} does not divide {gpus:,} GPUs "
+                f"layout {_quoted(text)}: tp·pp·cp = {left} does not divide {gpus:,} GPUs "
                 f"({gpus:,} mod {left} = {gpus % left})"
             )
         found["dp"] = gpus // left
@@ -83,8 +88,8 @@ def parse_layout(text: str, gpus: int | None = None, virtual_stages: int = 1) ->
     layout = Layout(**degrees, virtual_stages=stages)
     if gpus is not None and layout.gpus != gpus:
         raise SynctaxError(
-            f"layout {text!r} has tp·pp·dp·cp = {layout.gpus:,} ranks, and --gpus is "
-            f"{gpus:,}; leave out dp to have it follow"
+            f"layout {_quoted(text)} has tp·pp·dp·cp = {layout.gpus:,} ranks, and --gpus "
+            f"is {gpus:,}; leave out dp to have it follow"
         )
     return layout
 
@@ -93,6 +98,9 @@ def parse_layouts(
     text: str, gpus: int | None = None, virtual_stages: int = 1
 ) -> tuple[Layout, ...]:
     """Read several layouts in one text: apart by `;` or `/`, or each beginning anew.
+
+    Each that begins anew must begin with the same dimension and have two or more, and those
+    that are apart must have a dimension in common: `tp8,tp8` and `tp8/pp2` are slips.
 
     Parameters
     ----------
@@ -110,19 +118,57 @@ def parse_layouts(
     >>> [str(one) for one in parse_layouts("tp8,pp16,dp8,tp8,pp8,dp8,cp2")]
     ['tp8,pp16,dp8', 'tp8,pp8,dp8,cp2']
     """
-    parts: list[str] = []
-    for part in re.split(r"[;/]", text):
-        seen: set[str] = set()
-        tokens: list[str] = []
-        for token in filter(None, _BETWEEN.split(part.strip())):
-            name = token.rstrip("0123456789=").lower()
-            if name in seen:
-                parts.append(",".join(tokens))
-                seen, tokens = set(), []
-            seen.add(name)
-            tokens.append(token)
-        parts.append(",".join(tokens))
-    return tuple(parse_layout(part, gpus, virtual_stages) for part in parts)
+    parts = [
+        part for apart in re.split(r"[;/]", text) for part in _beginning_anew(apart, text)
+    ]
+    if not all(parts):
+        raise SynctaxError(
+            f"layout {_quoted(text)} is empty, or a part of it; expected one such as "
+            "tp8,pp16,dp8"
+        )
+    found = tuple(parse_layout(part, gpus, virtual_stages) for part in parts)
+    if len(parts) > 1:
+        named = [set(parse_degrees(part)) for part in parts]
+        alone = next((at for at in range(1, len(parts)) if not named[0] & named[at]), None)
+        if alone is not None:
+            raise SynctaxError(
+                f"layout {_quoted(text)}: {parts[0]!r} and {parts[alone]!r} would be two "
+                "layouts with no dimension in common; put a comma between degrees of one"
+            )
+    return found
+
+
+def _beginning_anew(part: str, text: str) -> list[str]:
+    """Split at degrees that are given again, where that is clearly meant."""
+    tokens = [(one.group(), one.start()) for one in _WRITTEN.finditer(part)]
+    names = [_name(token) for token, _ in tokens]
+    first: list[int] = [0]
+    for at, name in enumerate(names):
+        if name in names[first[-1] : at]:
+            first.append(at)
+    if len(first) == 1:
+        return [part.strip()]
+    for start, end in zip(first, [*first[1:], len(names)], strict=True):
+        if names[start] != names[0] or end - start == 1:
+            again = names[first[1]]
+            raise SynctaxError(
+                f"layout {_quoted(text)}: {again} is given twice; between layouts put /, "
+                "such as tp8,pp16/tp8,pp8,cp2"
+            )
+    starts = [tokens[at][1] for at in first]
+    return [
+        _END.sub("", part[start:end])
+        for start, end in zip(starts, [*starts[1:], len(part)], strict=True)
+    ]
+
+
+def _quoted(text: str) -> str:
+    shown = text.strip()
+    return repr(shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}...")
+
+
+def _name(token: str) -> str:
+    return token.rstrip("0123456789=").lower()
 
 
 def parse_degrees(text: str) -> dict[str, int]:
@@ -143,17 +189,24 @@ def parse_degrees(text: str) -> dict[str, int]:
         match = _TOKEN.fullmatch(token)
         if match is None:
             raise SynctaxError(
-                f"layout {text!r}: {token!r} is no degree; expected tp, pp, dp, cp, ep "
-                "or v with a number, such as tp8,pp16,dp8"
+                f"layout {_quoted(text)}: {token[:40]!r} is no degree; expected tp, pp, "
+                "dp, cp, ep or v with a number, such as tp8,pp16,dp8"
             )
-        name, value = match[1].lower(), int(match[2])
+        name = match[1].lower()
+        # by length first: Python does not parse thousands of digits
+        value = int(match[2]) if len(match[2]) <= _MOST_DIGITS else _TOP + 1
         if name in found:
-            raise SynctaxError(f"layout {text!r}: {name} is given twice")
+            raise SynctaxError(f"layout {_quoted(text)}: {name} is given twice")
         if not 1 <= value <= _TOP:
-            raise SynctaxError(f"layout {text!r}: {name} is {value}; expected 1 or more")
+            shown = match[2] if len(match[2]) <= _MOST_DIGITS else f"{match[2][:8]}..."
+            raise SynctaxError(
+                f"layout {_quoted(text)}: {name} is {shown}; expected from 1 to {_TOP:,}"
+            )
         found[name] = value
     if not found:
-        raise SynctaxError(f"layout {text!r} is empty; expected one such as tp8,pp16,dp8")
+        raise SynctaxError(
+            f"layout {_quoted(text)} is empty; expected one such as tp8,pp16,dp8"
+        )
     return found
 
 

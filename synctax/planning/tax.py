@@ -273,12 +273,14 @@ def _notes(tax: PlanTax, below: Bool, beyond: Bool, many: I64) -> Iterator[Note]
         yield Note(
             "tax_below_fit",
             int(many[below].sum()),
-            f"fewer ranks meet than the {tax.model.n_fit} of the fit: between none at one "
-            "rank and what it predicts for them, straight in ln n",
+            f"layouts at whose barriers fewer ranks meet than the {tax.model.n_fit} of the "
+            "fit: they wait between not at all (one rank) and as long as these, straight "
+            "in ln n",
         )
     if beyond.any():
         yield Note(
             "tax_beyond_model",
             int(many[beyond].sum()),
-            f"more ranks meet than the {most_ranks(tax):,.0f} that {tax.method} predicts",
+            f"layouts at whose barriers more ranks meet than the {most_ranks(tax):,.0f} "
+            f"up to which {tax.method} predicts",
         )

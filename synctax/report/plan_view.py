@@ -9,7 +9,9 @@ import numpy as np
 from synctax.arrays import I64
 from synctax.planning.columns import plan_columns
 from synctax.planning.search import Plan
+from synctax.planning.ties import within_error
 from synctax.report import plan_words as words
+from synctax.report.plan_verdict import verdict
 from synctax.report.tables import Field, Sentence, column, table
 from synctax.texts import number, percent, size_bytes
 
@@ -55,8 +57,7 @@ def parts(plan: Plan, shown: Shown) -> "list[RenderableType]":
         laid += [_sent(rows), ""]
     laid.append(Sentence(words.looked_at(plan)))
     best = np.flatnonzero(plan.feasible_rank == 1)
-    for at in best.tolist():
-        laid.append(Sentence(words.fastest(plan, at)))
+    laid += [Sentence(text) for text in verdict(plan)]
     if shown.named or not best.size:
         laid += _told(plan, shown.rows, in_full=shown.named)
     else:
@@ -98,7 +99,7 @@ def _table(rows: Sequence[Row], ruled_out: Sequence[str], plan: Plan) -> "Render
             [mark + row["layout"] for mark, row in zip(marks, rows, strict=True)],
             right=False,
         ),
-        column(rows, "step_s", "step", words.step),
+        _field(rows, "step", _step if within_error(plan).sum() > 1 else _alone),
         _field(rows, "memory", lambda row: size_bytes(row["memory_bytes"])),
         _field(
             rows,
@@ -123,6 +124,14 @@ def _field(
     rows: Sequence[Row], title: str, show: Callable[[Row], str], rank: int = 0
 ) -> Field:
     return Field(title, [show(row) for row in rows], rank=rank)
+
+
+def _step(row: Row) -> str:
+    return f"{'~' if row['within_error'] else ''}{_alone(row)}"
+
+
+def _alone(row: Row) -> str:
+    return words.step(row["step_s"])
 
 
 def _memory_range(row: Row) -> str:

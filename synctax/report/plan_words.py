@@ -56,6 +56,8 @@ def quantity(name: str, unit: str | None) -> str:
     text = " ".join(_SPELLED.get(part, part) for part in bare.split("_"))
     if bare in DIMENSIONS and unit is not None:
         text += " sends" if unit == "bytes" else " takes"
+    if bare in ("bubble", "imbalance") and unit is not None:
+        text += " time"
     return f"{text} busy" if bare in ("nvlink", "nic") else text
 
 
@@ -237,8 +239,10 @@ def taxed(plan: Plan, rows: I64, called: str) -> Iterator[str]:
     if tax is None:
         yield charged(plan.setting, called)
         return
-    if len(rows):
-        yield _waited(plan, int(rows[0]), tax)
+    if not len(rows):
+        yield charged(plan.setting, called)
+        return
+    yield _waited(plan, int(rows[0]), tax)
     yield f"  {charged(plan.setting, called).removeprefix('tax: ')}"
 
 
@@ -247,9 +251,14 @@ def charged(setting: Setting, called: str) -> str:
     tax = setting.tax
     if tax is None:
         return "tax: none, so waiting at barriers is not in the times"
-    # an interval of what was fitted, and not of what that is in proportion to
-    name = called if tax.a_us is None else called.removesuffix(", no interval")
-    return f"tax: {name}; {_form(tax)}; {_JOINED[tax.joined]}"
+    return f"tax: {name_of(setting, called)}; {_form(tax)}; {_JOINED[tax.joined]}"
+
+
+def name_of(setting: Setting, called: str) -> str:
+    """Tell what a tax is called whose interval is of what it is in proportion to."""
+    tax = setting.tax
+    own = tax is not None and tax.a_us is not None
+    return called.removesuffix(", no interval") if own else called
 
 
 _JOINED = {

@@ -52,6 +52,12 @@ PLAN = Table(
             "",
             "whether no feasible one is better in step_s, memory_bytes and nic_share",
         ),
+        Column(
+            "within_error",
+            "bool",
+            "",
+            "whether it is feasible, and its step_s within 3 % of the fastest one's",
+        ),
         Column("would_fit", "str", "", "what would keep the rules that it breaks"),
         Column("warnings", "str", "", "what it brings with it and can run with; else null"),
         Column("order", "str", "", "of ranks, innermost dimension first"),

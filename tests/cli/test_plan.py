@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -304,6 +305,41 @@ def test_the_table_needs_no_pandas(tmp_path):
     assert "feasible" in done.stdout
 
 
+@pytest.mark.parametrize("only", ["--feasible", "--pareto"])
+def test_near_misses_are_shown_where_only_feasible_ones_were_asked_for(plan, only):
+    args = (*GPUS_1024, "--gpus", 64)
+    assert plan(*args, only).stdout == plan(*args).stdout
+    told = envelope(plan(*args, only, "--format", "json"))
+    assert told["rows"] == []
+    assert told["verdict"][0].endswith("none is feasible")
+    assert told["basis"][0].startswith("tax: llama3-70b-h200, ")
+    named = plan(*GPUS_1024, "--layout", A, only).stdout
+    assert f"\n{A}\n  ruled out: needs 95.6 GB of 80 GB" in named
+
+
+def test_near_misses_are_as_many_as_asked(plan):
+    text = plan(*GPUS_1024, "--gpus", 64, "--top", 7).stdout
+    assert text.count("what would help: ") >= 7
+
+
+def test_layouts_that_are_as_fast_are_marked_and_the_plainest_is_named(plan):
+    rows = envelope(plan(*GPUS_1024, "--format", "json"))["rows"]
+    near = [row for row in rows if row["within_error"]]
+    assert near == rows[: len(near)]
+    assert near[-1]["step_s"] <= 1.03 * near[0]["step_s"] < rows[len(near)]["step_s"]
+    result = plan(*GPUS_1024, "--top", len(near) + 1).stdout
+    marked = [line for line in result.splitlines() if " ~" in line and line[2:4] == "tp"]
+    assert len(marked) == len(near)
+    said = " ".join(result.split())
+    assert f"{len(near)} layouts, marked ~; the plainest is tp" in said
+
+
+def test_numbers_are_read_as_they_are_printed(plan):
+    plain = plan(*GPUS_1024, "--layout", A).stdout
+    spelled = ("--gpus", "1,024", "--sequence", "8_192", "--batch", "2,048")
+    assert plan(*GPUS_1024, *spelled, "--layout", A).stdout == plain
+
+
 # one layout, and two
 
 
@@ -342,11 +378,17 @@ def test_a_comparison_says_what_the_faster_one_saves(plan):
     assert sum(parts) == pytest.approx(step["difference"])
 
 
-def test_a_layout_is_like_itself(plan):
-    text = plan(*GPUS_1024, "--compare", f"{A},{A}").stdout
-    first, _, sentence, *_ = text.splitlines()
-    assert first == "of 49 quantities the other 49 are the same"
-    assert "take 122 s a step each" in sentence
+def test_a_layout_is_not_compared_with_itself(plan):
+    said = refused(plan(*GPUS_1024, "--compare", f"{A}/{A}"), 2)
+    assert f"both are {A}; give two that differ" in said
+
+
+def test_no_two_rows_of_a_comparison_are_called_alike(plan):
+    lines = plan(*GPUS_1024, "--compare", f"{A}/{B}").stdout.splitlines()
+    rows = lines[2 : next(at for at, line in enumerate(lines) if "the other" in line)]
+    names = [re.split(r"\s{2,}", line)[0] for line in rows]
+    assert {"bubble", "bubble time"} <= set(names)
+    assert len(set(names)) == len(names)
 
 
 # the tax
@@ -567,7 +609,15 @@ def test_a_domain_of_0_in_a_file_is_named(plan, own, tmp_path):
 
 def test_what_is_odd_about_a_machine_is_said(plan):
     result = plan(*GPUS_1024, "--layout", A, "--nic-gb-per-s", 500)
-    assert "no slower than its NVLink" in result.stderr
+    assert "--nic-gb-per-s 500 is 10 times the NIC of dgx-h100, 50 GB/s; a NIC of 400 " in (
+        result.stderr
+    )
+    assert "times the NIC" not in plan(*GPUS_1024, "--nic-gb-per-s", 100).stderr
+
+
+def test_what_is_odd_about_a_machine_in_a_file_is_said(plan, own, tmp_path):
+    (tmp_path / "h.yaml").write_text(MACHINE.replace("s: 25\n", "s: 500\n"))
+    assert "no slower than its NVLink" in plan(*own).stderr
 
 
 # wrong usage
@@ -578,17 +628,28 @@ def test_what_is_odd_about_a_machine_is_said(plan):
     [
         (("--gpus", 0), "'--gpus': 0 is not in the range"),
         (("--gpus", 10**9), "'--gpus': 1000000000 is not in the range"),
-        (("--gpus", "many"), "'many' is not a valid integer"),
+        (("--gpus", "many"), "'many' is no whole number; give it as 1024 or 1,024"),
+        (("--gpus", "1,0"), "'1,0' is no whole number"),
+        (("--gpus", "1e3"), "'1e3' is no whole number"),
+        (("--gpus", "9" * 5000), "is not in the range from 1 to"),
         (("--sequence", 0), "'--sequence': 0 is not in the range"),
         (("--batch", -1), "'--batch': -1 is not in the range"),
         (("--microbatch", 4096), "--microbatch: 4,096 is above the batch of 2,048"),
-        (("--model", "llama9"), "no model 'llama9' is built in; there are llama3"),
+        (("--model", "llama9"), "no model 'llama9' is built in; there are deepseek"),
         (("--model", ""), "the name of a model is empty"),
         (("--hardware", "dgx-h1000"), "no platform 'dgx-h1000' is built in"),
         (("--layout", "tp8,pp16,dp9"), "1,152 ranks, and --gpus is 1,024"),
         (("--layout", "tp3"), "does not divide 1,024 GPUs"),
         (("--layout", "zz8"), "'zz8' is no degree"),
         (("--layout", ""), "is empty"),
+        (("--layout", "tp8,tp8"), "layout 'tp8,tp8': tp is given twice; between layouts"),
+        (("--layout", "tp8,tp4"), "tp is given twice"),
+        (("--layout", "tp8,pp4,pp8,dp4"), "pp is given twice"),
+        (("--layout", "tp8/pp2"), "'tp8' and 'pp2' would be two layouts"),
+        (("--layout", "tp8,pp16/"), "layout 'tp8,pp16/' is empty, or a part of it"),
+        (("--layout", "tp-1"), "layout 'tp-1': 'tp' is no degree"),
+        (("--layout", f"tp{10**19}"), "expected from 1 to 2,147,483,647"),
+        (("--layout", f"tp{'9' * 5000}"), "tp is 99999999...; expected from 1 to"),
         (("--layout", "tp0,pp1"), "tp is 0"),
         (("--virtual-stages", "0"), "give from 1 to 1,024"),
         (("--virtual-stages", "2,x"), "'x' is no number of chunks"),

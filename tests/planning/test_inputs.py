@@ -441,7 +441,10 @@ def test_stated_parameters_that_the_shape_has_not_are_a_note():
     far = replace(shape, parameters=2 * shape.parameters)
     (note,) = doubts(far)
     assert note.reason == "parameters_not_of_the_shape"
-    assert "3.544e+05 are stated, and its shape has 1.772e+05 (+100.0%)" in note.detail
+    assert "3.544e+05 of" in note.detail
+    assert "whose shape has 1.772e+05 (+100.0%)" in note.detail
+    (one,) = doubts(replace(far, active_parameters=far.parameters))
+    assert one == note
     few = replace(shape, active_parameters=0.5 * shape.parameters)
     assert [note.reason for note in doubts(few)] == ["active_parameters_not_of_the_shape"]
 
@@ -547,15 +550,59 @@ def test_a_file_without_an_ending_is_read(tmp_path, monkeypatch):
     assert read_model("mine").layers == 4
 
 
-def test_an_unknown_name_lists_what_is_built_in_nearest_first():
-    with pytest.raises(
-        SynctaxError, match="no model 'qwen3' is built in; there are qwen3-"
-    ):
-        read_model("qwen3")
-    with pytest.raises(
-        SynctaxError, match="no platform 'h100' is built in; there are dgx-h"
-    ):
+@pytest.mark.parametrize("stated", ["8", "177", "2e8"])
+def test_parameters_of_another_scale_than_the_shape_are_refused(stated):
+    with pytest.raises(BadInputError, match=r"expected about 1\.772e"):
+        model(SMALL + f"parameters: {stated}\n")
+
+
+def test_an_unknown_name_lists_what_is_built_in_always_in_one_order():
+    listed = f"there are {', '.join(model_names())}; or give a YAML file"
+    with pytest.raises(SynctaxError) as caught:
+        read_model("llama-3-8b")
+    meant = "no model 'llama-3-8b' is built in; did you mean llama3-8b? "
+    assert str(caught.value) == meant + listed
+    with pytest.raises(SynctaxError) as caught:
+        read_model("zzz")
+    assert str(caught.value) == f"no model 'zzz' is built in; {listed}"
+    with pytest.raises(SynctaxError, match="there are dgx-a100, dgx-"):
         read_platform("h100")
+
+
+def test_stdin_is_not_read_and_that_is_said():
+    with pytest.raises(SynctaxError, match="-: a model is not read from stdin; save it"):
+        read_model("-")
+
+
+HUGGING_FACE = """{
+  "architectures": ["LlamaForCausalLM"],
+  "hidden_act": "silu",
+  "hidden_size": 4096,
+  "intermediate_size": 14336,
+  "num_attention_heads": 32,
+  "num_hidden_layers": 32,
+  "rms_norm_eps": 1e-05,
+  "vocab_size": 128256
+}
+"""
+
+
+def test_every_key_of_another_program_is_answered_with_the_one_that_is_meant(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(HUGGING_FACE)
+    with pytest.raises(BadInputError) as caught:
+        read_model(path)
+    said = str(caught.value)
+    assert "line 4: unknown key hidden_size; did you mean hidden?" in said
+    for theirs, ours in (("intermediate_size", "ffn"), ("vocab_size", "vocabulary")):
+        assert f"{theirs} ({ours})" in said
+    assert said.endswith("architectures, hidden_act, rms_norm_eps")
+
+
+def test_unknown_keys_that_are_like_none_are_counted_after_some():
+    many = "".join(f"zz{at}zz: 1\n" for at in range(20))
+    with pytest.raises(BadInputError, match=r"zz8zz, 11 more$"):
+        model(SMALL + many)
 
 
 @pytest.mark.parametrize(
@@ -570,7 +617,7 @@ def test_an_unknown_name_lists_what_is_built_in_nearest_first():
         ("no/such", "no/such: no such file or directory; give"),
         ("a\0b", "embedded null byte; give"),
         ("a" * 5000, "a: file name too long; give"),
-        (os.devnull, f"{os.devnull}: no regular file; give"),
+        (os.devnull, f"{os.devnull}: no regular file, and pipes are not read; "),
     ],
 )
 def test_what_cannot_be_opened_is_said_to_be_so(asked, says):

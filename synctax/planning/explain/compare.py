@@ -116,7 +116,7 @@ def _columns(pair: Plan) -> Iterator[Compared]:
 
     columns: Columns = plan_columns(pair)
     # of two layouts a place says nothing that their times do not
-    left_out = ("feasible_rank", "pareto", *_PARTS)
+    left_out = ("feasible_rank", "pareto", "within_error", *_PARTS)
     for column in PLAN.columns:
         if column.name in left_out:
             continue

@@ -92,6 +92,7 @@ def doubts(model: Model) -> tuple[Note, ...]:
     """
     shape = counted(model)
     notes = []
+    both = model.parameters, shape.parameters
     for reason, name, stated, count in (
         ("parameters", "parameters", model.parameters, shape.parameters),
         (
@@ -101,11 +102,14 @@ def doubts(model: Model) -> tuple[Note, ...]:
             shape.active_parameters,
         ),
     ):
+        if reason == "active_parameters" and (stated, count) == both:
+            continue
         share = stated / count - 1
         if abs(share) > LARGEST_DEVIATION:
             detail = (
-                f"{name} of {model.name}: {stated:.4g} are stated, and its shape has "
-                f"{count:.4g} ({share:+.1%}); what is stated is used"
+                f"stated number of {name} that is not the shape's: {stated:.4g} of "
+                f"{model.name}, whose shape has {count:.4g} ({share:+.1%}); what is stated "
+                "is used"
             )
             notes.append(Note(f"{reason}_not_of_the_shape", 1, detail))
     width = model.heads * model.head_dim / model.hidden

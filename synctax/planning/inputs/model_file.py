@@ -28,6 +28,9 @@ KEYS: Final = (
 EXPERT_KEYS: Final = ("count", "top_k", "ffn", "shared", "dense_layers")
 LATENT_KEYS: Final = ("q_rank", "kv_rank", "nope_dim", "rope_dim", "v_dim")
 
+ANOTHER_SCALE: Final = 1000.0
+"""Times what a shape has that a stated number of parameters cannot be: 8 for 8 billion."""
+
 SYNONYMS: Final = {
     "num_hidden_layers": "layers",
     "num_layers": "layers",
@@ -189,6 +192,7 @@ def _with_parameters(section: Section, shape: Model) -> Model:
             "parameters",
             f"more than the {shape.expert_parameters:.4g} that the experts alone have",
         )
+    _check_scale(section, "parameters", parameters, shape.parameters)
     default = shape.active_parameters if shape.experts is not None else parameters
     active = section.number("active_parameters", min(default, parameters))
     if active > parameters:
@@ -200,7 +204,13 @@ def _with_parameters(section: Section, shape: Model) -> Model:
             "active_parameters",
             f"{parameters:.6g}, as all of them where there are no experts (leave it out)",
         )
+    _check_scale(section, "active_parameters", active, shape.active_parameters)
     return replace(shape, parameters=parameters, active_parameters=active)
+
+
+def _check_scale(section: Section, key: str, stated: float, counted: float) -> None:
+    if not counted / ANOTHER_SCALE < stated < counted * ANOTHER_SCALE:
+        raise section.wrong(key, f"about {counted:.4g}, as its shape has")
 
 
 def _within(path: str) -> dict[str, str]:

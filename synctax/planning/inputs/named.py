@@ -1,6 +1,6 @@
 """Models and platforms, by the names of those that are built in or from YAML files."""
 
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -121,19 +121,27 @@ def _bytes(asked: str, folder: str, kind: str) -> bytes:
     advice = f"give a YAML file, or one that is built in: {', '.join(_names(folder))}"
     if not asked.strip():
         raise SynctaxError(f"the name of {kind} is empty; {advice}")
+    if asked.strip() == "-":
+        raise SynctaxError(f"-: {kind} is not read from stdin; save it first; {advice}")
     path = Path(asked)
     try:
         mode = path.stat().st_mode
         if not (S_ISREG(mode) or S_ISDIR(mode)):
             # a pipe may have nobody who writes, a device no end
-            raise SynctaxError(f"{asked}: no regular file; {advice}")
+            raise SynctaxError(
+                f"{asked}: no regular file, and pipes are not read; save it first; {advice}"
+            )
         with path.open("rb") as file:
             return file.read(LARGEST_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
         if isinstance(error, FileNotFoundError) and not _is_path(path):
+            near = get_close_matches(
+                asked.strip().lower(), _names(folder), n=1, cutoff=0.75
+            )
+            meant = f"did you mean {near[0]}? " if near else ""
             raise SynctaxError(
-                f"no {kind[2:]} {asked!r} is built in; there are "
-                f"{_nearest_first(asked, folder)}; or give a YAML file"
+                f"no {kind[2:]} {asked!r} is built in; {meant}there are "
+                f"{', '.join(_names(folder))}; or give a YAML file"
             ) from error
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise SynctaxError(f"{asked[:200]}: {reason}; {advice}") from error
@@ -141,10 +149,3 @@ def _bytes(asked: str, folder: str, kind: str) -> bytes:
 
 def _is_path(path: Path) -> bool:
     return path.suffix.lower() in {".yaml", ".yml", ".json"} or len(path.parts) > 1
-
-
-def _nearest_first(asked: str, folder: str) -> str:
-    def likeness(name: str) -> float:
-        return SequenceMatcher(None, asked.lower(), name).ratio()
-
-    return ", ".join(sorted(_names(folder), key=likeness, reverse=True))

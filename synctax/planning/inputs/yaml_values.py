@@ -80,21 +80,24 @@ class Section:
         Raises
         ------
         BadInputError
-            Names the first unknown key, with the known one that is nearest.
+            Names every unknown key that is like a known one with that, the others by
+            some, and those that are known where nothing is like them.
         """
         unknown = [key for key in self.entries if key not in keys]
         if not unknown:
             return
-        first = unknown[0]
-        meant = synonyms.get(first)
-        near = [meant] if meant else self._near(first, keys)
+        meant = {key: [synonyms[key]] if key in synonyms else [] for key in unknown}
+        if not any(meant.values()):  # of another program's names none is a misspelling
+            meant = {key: self._near(key, keys) for key in unknown}
+        first, *more = sorted(unknown, key=lambda key: not meant[key])
         hint = (
-            f"did you mean {' or '.join(near)}?" if near else f"keys are {', '.join(keys)}"
+            f"did you mean {' or '.join(meant[first])}?"
+            if meant[first]
+            else f"keys are {', '.join(keys)}"
         )
-        more = f"; unknown too: {', '.join(unknown[1:9])}" if unknown[1:] else ""
         raise BadInputError(
             f"{self.file}, line {self.entries[first].line}: unknown key "
-            f"{self.path}{first[:40]}; {hint}{more}"
+            f"{self.path}{first[:40]}; {hint}{_unknown_too(more, meant)}"
         )
 
     def has(self, key: str) -> bool:
@@ -240,6 +243,20 @@ class Section:
 
 
 Node = Scalar | Sequence | Section
+
+MOST_NAMED: Final = 8
+"""Unknown keys that are named though nothing is like them."""
+
+
+def _unknown_too(keys: "list[str]", meant: "Mapping[str, list[str]]") -> str:
+    """Name further unknown keys, with what each may mean."""
+    like = [f"{key[:40]} ({' or '.join(meant[key])})" for key in keys if meant[key]]
+    unlike = [key[:40] for key in keys if not meant[key]]
+    said = [*like, *unlike[:MOST_NAMED]]
+    if not said:
+        return ""
+    left = len(unlike) - MOST_NAMED
+    return f"; unknown too: {', '.join(said)}" + (f", {left} more" if left > 0 else "")
 
 
 def is_null(node: Node) -> bool:

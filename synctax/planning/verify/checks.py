@@ -13,6 +13,8 @@ from synctax.planning.verify.seen import (
     CORE_ROLES,
     SPREADING,
     Seen,
+    families,
+    memberships,
     sizes,
     usual,
     whole_sizes,
@@ -107,8 +109,10 @@ def group_sizes(observed: Observed, planned: Planned | None) -> list[Check]:
         groups = [group for group in observed.groups if group.role == role]
         allowed = () if planned is None else planned.sizes(role, data)
         if not allowed:
-            allowed = whole_sizes(observed, role)
+            allowed = tuple(dict.fromkeys(whole_sizes(observed, role)))
             expected = "groups of one size"
+            if len(allowed) > 1:
+                expected = "one size, or shards and replicas of all ranks"
         else:
             expected = f"{' or '.join(f'{size:,}' for size in allowed[:2])} ranks"
         if not groups or max(*allowed, *(group.size for group in groups)) == 1:
@@ -126,9 +130,15 @@ def group_sizes(observed: Observed, planned: Planned | None) -> list[Check]:
 
 
 def data_sizes(observed: Observed) -> tuple[int, ...]:
-    """List the sizes that the groups of data parallelism have in the job."""
-    found = (size for role in SPLIT_ROLES for size in whole_sizes(observed, role))
-    return tuple(dict.fromkeys(found))
+    """List the sizes that the groups of data parallelism have in the job.
+
+    A size stands there as often as a rank is in a group of it.
+    """
+    return tuple(
+        size
+        for role in SPLIT_ROLES
+        for size in whole_sizes(observed, role)
+    )
 
 
 def _missing(observed: Observed, planned: Planned | None) -> Iterator[Check]:
@@ -175,7 +185,7 @@ def coverage(observed: Observed) -> list[Check]:
         size = usual(observed, role)
         alike = [group for group in groups if group.size == size]
         every = [group for group in observed.groups if group.role == role]
-        wrong = [*_twice(observed, alike), *_left_out(observed, every, role)]
+        wrong = [*_twice(observed, alike, role, size), *_left_out(observed, every, role)]
         ranks = {rank for group in every for rank in group.ranks}
         of = "" if observed.world is None else f" of {observed.world:,}"
         unseen = 0 if observed.world is None else max(observed.world - len(ranks), 0)
@@ -197,8 +207,14 @@ def coverage(observed: Observed) -> list[Check]:
     return checks
 
 
-def _twice(observed: Observed, groups: Sequence[ObservedGroup]) -> Iterator[Broken]:
+def _twice(
+    observed: Observed, groups: Sequence[ObservedGroup], role: str, size: int | None
+) -> Iterator[Broken]:
     """Find groups of one role and size that share ranks."""
+    times = 1 if size is None else families(observed, role, size)
+    if times > 1:
+        yield from _too_often(observed, groups, times)
+        return
     first: dict[int, ObservedGroup] = {}
     for group in groups:
         shared = tuple(rank for rank in group.ranks if rank in first)
@@ -211,6 +227,22 @@ def _twice(observed: Observed, groups: Sequence[ObservedGroup]) -> Iterator[Brok
             )
         for rank in group.ranks:
             first.setdefault(rank, group)
+
+
+def _too_often(
+    observed: Observed, groups: Sequence[ObservedGroup], times: int
+) -> Iterator[Broken]:
+    """Find ranks that are in more groups than others, of shards and of replicas."""
+    held = memberships(observed, groups)
+    over = {rank for rank, count in held.items() if count > times}
+    for group in groups:
+        mine = over & set(group.ranks)
+        if mine:
+            yield broken(
+                observed,
+                group,
+                f"rank {rank_text(mine)} is in more than {times:,} groups of {group.role}",
+            )
 
 
 def _left_out(

@@ -1,12 +1,14 @@
 """The layout that a job shows: its degrees of parallelism, from the sizes of its groups."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import prod
 from typing import Final
 
 from synctax.planning.layout import Layout
-from synctax.planning.verify.observed import DEFAULT, Observed
+from synctax.planning.verify.observed import DEFAULT, Observed, ObservedGroup
 from synctax.planning.verify.planned import DENSE_ROLES, EXPERT_ROLES, SPLIT_ROLES
 
 CORE_ROLES: Final = (*DENSE_ROLES, *EXPERT_ROLES, "dp_replicate")
@@ -48,13 +50,51 @@ class Seen:
         return ",".join(parts)
 
 
+def families(observed: Observed, role: str, size: int) -> int:
+    """Tell in how many groups of a role and size each rank is.
+
+    One, but for data parallelism: where its shards and replicas have one role and one
+    size, a rank is in a group of either.
+
+    Parameters
+    ----------
+    observed : Observed
+    role : str
+    size : int
+        Ranks of a group.
+    """
+    if role not in SPLIT_ROLES and role != "edp":
+        return 1
+    times = memberships(observed, [g for g in observed.of(role) if g.size == size])
+    return min(times.values(), default=1)
+
+
+def memberships(observed: Observed, groups: Sequence[ObservedGroup]) -> dict[int, int]:
+    """Count the groups that a rank is in, of ranks all of whose groups are known.
+
+    Parameters
+    ----------
+    observed : Observed
+    groups : sequence of ObservedGroup
+
+    Returns
+    -------
+    dict of int to int
+        Ranks that are in one or more.
+    """
+    times = Counter(rank for group in groups for rank in group.ranks)
+    sure = observed.telling if observed.telling.size else observed.traced
+    return {rank: times[rank] for rank in sure.tolist() if rank in times}
+
+
 def sizes(observed: Observed, role: str) -> dict[int, int]:
     """Tell how many ranks the groups of a role cover, by their size; most first."""
     covered: Counter[int] = Counter()
     for group in observed.groups:
         if group.role == role:
             covered[group.size] += group.size
-    return dict(sorted(covered.items(), key=lambda item: (-item[1], -item[0])))
+    every = {size: n // families(observed, role, size) for size, n in covered.items()}
+    return dict(sorted(every.items(), key=lambda item: (-item[1], -item[0])))
 
 
 def usual(observed: Observed, role: str) -> int | None:
@@ -63,10 +103,18 @@ def usual(observed: Observed, role: str) -> int | None:
 
 
 def whole_sizes(observed: Observed, role: str) -> tuple[int, ...]:
-    """Tell the sizes whose groups cover as many ranks as those of any other size."""
+    """Tell the sizes whose groups cover as many ranks as those of any other size.
+
+    A size stands there as often as a rank is in a group of it.
+    """
     covered = sizes(observed, role)
     most = max(covered.values(), default=0)
-    return tuple(size for size, ranks in covered.items() if ranks == most)
+    return tuple(
+        size
+        for size, ranks in covered.items()
+        if ranks == most
+        for _ in range(families(observed, role, size))
+    )
 
 
 def seen_layout(observed: Observed) -> Seen:
@@ -86,7 +134,7 @@ def seen_layout(observed: Observed) -> Seen:
     if not told:
         return Seen(None, {}, (), world, _no_roles(observed))
     degrees = {name: usual(observed, name) or 1 for name in ("tp", "pp", "cp", "ep")}
-    data = _data_sizes(observed, degrees["cp"])
+    data = _data_sizes(observed)
     inner = degrees["tp"] * degrees["pp"]
     if world is None:
         return Seen(
@@ -101,23 +149,54 @@ def seen_layout(observed: Observed) -> Seen:
     return Seen(layout, degrees, data, world)
 
 
-def _data_sizes(observed: Observed, cp: int) -> tuple[int, ...]:
-    """List what dp·cp may be: the groups of it, or shards times replicas."""
-    shards, replicas = usual(observed, "fsdp"), usual(observed, "dp_replicate")
-    reduced, dp = usual(observed, "dp_cp"), whole_sizes(observed, "dp")
-    found: list[int] = []
-    if reduced is not None:
-        found.append(reduced)
-    if shards is not None:
-        both = shards * (replicas or 1)
-        found += [both, both * cp]
-    elif replicas is not None:
-        found.append(replicas * cp)
-    if dp:
-        found += [max(dp) * cp, prod(dp) * cp]
-        # shards in one group, replicas in another
-        found += [shards * max(dp)] if shards is not None else []
-    return tuple(dict.fromkeys(found))
+def _data_sizes(observed: Observed) -> tuple[int, ...]:
+    """List what dp·cp may be: the most ranks that groups of data and of CP span.
+
+    Megatron-LM declares the whole and its parts alike, and one role may mean either, so
+    groups make up a grid where they meet in one rank. Where members are not all known,
+    any product may be it.
+    """
+    parts = [
+        _Part(size**times, mine)
+        for role in (*SPLIT_ROLES, "cp")
+        for size in dict.fromkeys(whole_sizes(observed, role))
+        if (times := families(observed, role, size))
+        and (mine := [g for g in observed.groups if (g.role, g.size) == (role, size)])
+    ]
+    if not any(part.groups[0].role in SPLIT_ROLES for part in parts):
+        return ()
+    sure = all(group.complete for part in parts for group in part.groups)
+    spans = {
+        prod(part.ranks for part in some)
+        for count in range(1, min(len(parts), _MOST_PARTS) + 1)
+        for some in combinations(parts, count)
+        if not sure or all(_meet_once(*pair) for pair in combinations(some, 2))
+    }
+    return (max(spans),) if sure else tuple(sorted(spans, reverse=True))
+
+
+_MOST_PARTS = 3
+"""Shards, replicas and context parallelism."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Groups of one role and size, and how many ranks they reach from one."""
+
+    ranks: int
+    groups: list[ObservedGroup]
+
+
+def _meet_once(one: _Part, other: _Part) -> bool:
+    """Whether groups that share a rank share no other."""
+    number = {rank: at for at, group in enumerate(one.groups) for rank in group.ranks}
+    met = Counter(
+        (number[rank], at)
+        for at, group in enumerate(other.groups)
+        for rank in group.ranks
+        if rank in number
+    )
+    return max(met.values(), default=0) == 1
 
 
 def _no_roles(observed: Observed) -> str:
