@@ -149,10 +149,10 @@ def _counts(row: dict[str, Any]) -> str:
 
 
 def _status(row: dict[str, Any], *, strict: bool) -> str:
-    """Call a broken warning what it is."""
-    if row["status"] == "broken" and row["level"] == "warning" and not strict:
-        return "warning"
-    return str(row["status"])
+    """Call a broken warning, and a remark, what it is."""
+    level = str(row["level"])
+    fails = level == "rule" or (strict and level == "warning")
+    return str(row["status"]) if fails or row["status"] != "broken" else level
 
 
 def _text(value: Any) -> str:

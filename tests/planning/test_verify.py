@@ -130,11 +130,108 @@ def test_a_straggler_is_not_mistaken_for_a_slow_link():
     assert check.level == "remark"
     assert check.found == (
         "1 of 4 groups, most 4-5: 97 % waiting (6.21 GB/s with it, 213 GB/s net), "
-        "rank 5 (node2) last in 100 %"
+        "rank 5 (node2) last in 100 % of the long ones"
     )
-    assert check.because == "late ranks, not links: see `synctax attribute`"
+    assert check.because == "late ranks: `synctax attribute` tells what made them so"
     assert found.failed(strict=True) == ()
     assert any(line.startswith("note: tp straggler: 1 of 4") for line in verdict(found))
+
+
+def test_a_link_that_is_slow_and_a_rank_that_is_late_are_both_told():
+    # ranks 4 and 5 by a tenth of the rate, and rank 5 late besides
+    found = Made().verify(
+        lambda number: {4: 30_000.0, 5: 3_000.0}.get(number, 300.0),
+    )
+    (wrong,) = one(found, "busbw", "tp").broken
+    assert "its links or its placement, and late ranks too (90 % waiting)" in wrong.found
+    check = one(found, "straggler", "tp")
+    assert [late.ranks for late in check.broken] == [(4, 5)]
+    assert "rank 5 (node2) last in 100 %" in check.broken[0].found
+
+
+def test_who_made_others_late_is_named_before_whom_it_made_late():
+    # rank 3 waits for rank 5 elsewhere and then keeps rank 2 waiting, as long as 5 does 4
+    made = Made()
+    slow = made.tax(lambda number: 10_300.0 if number in (2, 4) else 300.0)
+    whole = Group("2", (3, 5), "dp", 2, "kernel")
+    more = [
+        rank(
+            number,
+            [
+                C(
+                    900_000.0 + 20_000 * k,
+                    9_000.0 if number == 3 else 300.0,
+                    payload=PAYLOAD_BYTES,
+                    seq=k,
+                    step=0,
+                )
+                for k in range(4)
+            ],
+            groups=[whole],
+            steps=[(0, 0.0, 1e6)],
+            window="iteration_2",
+        )
+        for number in (3, 5)
+    ]
+    observed = made.observed()
+    dp = group("dp", (3, 5), communicates=True, name="2")
+    observed = replace(observed, groups=(*observed.groups, dp))
+    found = verify(observed, measure([*slow.matches.ranks, *more]), Against(links=H100))
+    assert ", most 4-5: 97 % waiting" in one(found, "straggler", "tp").found
+
+
+def test_a_rank_that_was_not_read_may_be_the_late_one():
+    # of groups of four, rank 5 was not read: what is left does not tell the transfer
+    made = Made(groups=2, size=4)
+    tax = made.tax(lambda number: 10_300.0 if 4 <= number != 5 else 300.0)
+    some = measure([r for r in tax.matches.ranks if r.rank != 5])
+    found = verify(made.observed(traced=[0, 1, 2, 3, 4, 6, 7]), some, Against(links=H100))
+    check = one(found, "busbw", "tp")
+    assert (check.broken, check.checked, check.unknown) == ((), 1, 1)
+    assert one(found, "straggler", "tp").unknown == 1
+    alone = measure([r for r in tax.matches.ranks if r.rank in (4, 6, 7)])
+    found = verify(made.observed(traced=[4, 6, 7]), alone, Against(links=H100))
+    for name in ("busbw", "straggler"):
+        check = one(found, name, "tp")
+        assert check.status == "unknown"
+        assert "give the traces of whole groups" in check.because
+
+
+def test_waits_are_told_where_no_payload_is():
+    found = Made(payload=-1).verify(lambda number: 10_300.0 if number == 4 else 300.0)
+    assert one(found, "busbw", "tp").status == "unknown"
+    check = one(found, "straggler", "tp")
+    assert check.found == (
+        "1 of 4 groups, most 4-5: 97 % waiting, rank 5 (node2) last in 100 % of the long "
+        "ones"
+    )
+
+
+def test_ranks_that_are_late_in_turn_are_not_named():
+    ranks = []
+    for number in range(4):
+        own = Group("1", (0, 1, 2, 3), "tp", 4, "kernel")
+        calls = [
+            C(50_000.0 * (k + 1), 300.0 if k % 4 == number else 10_000.0, seq=k, step=0,
+              payload=PAYLOAD_BYTES)
+            for k in range(9)
+        ]  # fmt: skip
+        ranks.append(rank(number, calls, groups=[own], steps=[(0, 0.0, 1e6)]))
+    groups = [group("default", range(4)), group("tp", range(4), communicates=True)]
+    found = verify(job(groups, in_blocks(4)), measure(ranks), Against())
+    assert one(found, "straggler", "tp").found.endswith(" net), for 4 ranks in turn")
+
+
+def test_next_to_nothing_of_nvlink_is_slow():
+    # 60 GB/s are more than a NIC of 50, and no NVLink of 900
+    links = Links(nvlink_gb_per_s=900.0, nic_gb_per_s=50.0)
+    found = Made().verify(lambda _: 1_066.0, Against(links=links))
+    check = one(found, "busbw", "tp")
+    assert len(check.broken) == 4
+    assert check.broken[0].found == (
+        "60 GB/s net of the wait, and NVLink carries 900 GB/s: its links or its "
+        "placement, not a straggler"
+    )
 
 
 @settings(max_examples=examples(20))
@@ -182,7 +279,9 @@ def test_groups_that_leave_a_domain_go_by_as_many_nics_as_members():
 def test_a_group_faster_than_its_link_is_not_where_it_is_said_to_be():
     found = Made().verify(lambda _: 300.0, host_of=lambda number: number)
     check = one(found, "busbw", "tp")
-    assert "hosts, domains or hardware are not what they are said to be" in check.because
+    said = check.broken[0].found
+    assert said.startswith("213 GB/s net of the wait, and its links carry 50 GB/s: hosts,")
+    assert len(check.broken) == 4
 
 
 def test_hosts_that_are_not_known_leave_the_link_open():

@@ -134,11 +134,7 @@ def data_sizes(observed: Observed) -> tuple[int, ...]:
 
     A size stands there as often as a rank is in a group of it.
     """
-    return tuple(
-        size
-        for role in SPLIT_ROLES
-        for size in whole_sizes(observed, role)
-    )
+    return tuple(size for role in SPLIT_ROLES for size in whole_sizes(observed, role))
 
 
 def _missing(observed: Observed, planned: Planned | None) -> Iterator[Check]:

@@ -242,7 +242,7 @@ def _links(
         found[role] = fast
         share = against.slow_share
         checks.append(bandwidths(observed, fast, role, against.links, share))
-        checks.append(stragglers(observed, fast, one, role, share))
+        checks.append(stragglers(observed, fast, moved, role, share))
         if against.benchmarks:
             checks.append(
                 against_benchmarks(observed, one, role, against.benchmarks, share)

@@ -5,6 +5,7 @@ long as the transfer, so bandwidth over that time tells the link from the stragg
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from math import log
 
 import numpy as np
@@ -14,9 +15,9 @@ from synctax.bandwidth.nccl_tests import Measured
 from synctax.collectives.model import Op
 from synctax.collectives.wait import busbw_factor
 from synctax.planning.verify.check import Broken, Check, broken
-from synctax.planning.verify.observed import Observed
+from synctax.planning.verify.observed import Observed, ObservedGroup
 from synctax.planning.verify.speeds import LEAST_PAYLOAD_BYTES, Links, Speeds
-from synctax.planning.verify.traffic import Collectives
+from synctax.planning.verify.traffic import Collectives, Traffic
 from synctax.texts import counted, percent, rate_gb_per_s, size_bytes
 from synctax.trace.oddities import rank_text
 
@@ -37,18 +38,13 @@ def bandwidths(
     """
     known = ~np.isnan(found.net_gb_per_s)
     compared = known & (~np.isnan(found.of_siblings) | ~np.isnan(found.peak_gb_per_s))
-    wrong = tuple(_slow(observed, found, links, slow_share))
     because = ""
     if not known.any():
         least = size_bytes(LEAST_PAYLOAD_BYTES)
         because = f"no collective of {least} or more whose wait is known"
+        because = _UNREAD if found.unread.any() else because
     elif not compared.any():
         because = "one group, and no peak to compare with: --hardware NAME tells it"
-    elif (found.net_gb_per_s > _TOO_FAST * found.peak_gb_per_s).any():
-        because = (
-            "faster than its link can be: hosts, domains or hardware are not what they "
-            "are said to be"
-        )
     return Check(
         "busbw",
         role,
@@ -57,13 +53,32 @@ def bandwidths(
         _spoken(found, known),
         checked=int(compared.sum()),
         unknown=int((~compared).sum()),
-        broken=wrong,
+        broken=(*_slow(observed, found, links, slow_share), *_too_fast(observed, found)),
         because=because,
     )
 
 
+_UNREAD = (
+    "ranks of each group were not read, and the last to arrive may be one of them: give "
+    "the traces of whole groups"
+)
+
 _TOO_FAST = 1.25
 """Times its link; reductions in the switch let bus bandwidth rise a little above it."""
+
+
+def _too_fast(observed: Observed, found: Speeds) -> Iterator[Broken]:
+    """Find groups that their links cannot carry: they are not where they are said to be."""
+    with np.errstate(invalid="ignore"):
+        fast = found.net_gb_per_s > _TOO_FAST * found.peak_gb_per_s
+    for at in np.flatnonzero(fast).tolist():
+        rate, peak = found.net_gb_per_s[at], found.peak_gb_per_s[at]
+        text = (
+            f"{rate_gb_per_s(rate)} net of the wait, and its links carry "
+            f"{rate_gb_per_s(peak)}: hosts, domains or hardware are not what they are "
+            "said to be"
+        )
+        yield broken(observed, found.groups[at], text)
 
 
 def _slow(
@@ -71,17 +86,25 @@ def _slow(
 ) -> Iterator[Broken]:
     with np.errstate(invalid="ignore"):
         behind = found.of_siblings < slow_share
-    for at in np.flatnonzero(behind | found.nic_level).tolist():
+    slow = behind | found.nic_level | found.slow_nvlink
+    for at in np.flatnonzero(slow).tolist():
         rate = rate_gb_per_s(found.net_gb_per_s[at])
         parts = [f"{rate} net of the wait"]
         if behind[at]:
             parts.append(f"{percent(found.of_siblings[at])} of its siblings'")
+        line = rate_gb_per_s(links.nvlink_gb_per_s)
         if found.nic_level[at]:
             parts.append(
                 f"no more than a NIC carries ({rate_gb_per_s(links.nic_gb_per_s)}), and "
-                f"NVLink carries {rate_gb_per_s(links.nvlink_gb_per_s)}"
+                f"NVLink carries {line}"
             )
-        text = f"{', '.join(parts)}: its links or its placement, not a straggler"
+        elif found.slow_nvlink[at]:
+            parts.append(f"and NVLink carries {line}")
+        text = f"{', '.join(parts)}: its links or its placement"
+        if found.waited[at] > 1 - slow_share:
+            text += f", and late ranks too ({percent(found.waited[at])} waiting)"
+        else:
+            text += ", not a straggler"
         yield broken(observed, found.groups[at], text)
 
 
@@ -118,61 +141,110 @@ def _spoken(found: Speeds, known: Bool) -> str:
 def stragglers(
     observed: Observed,
     found: Speeds,
-    moved: Collectives,
+    moved: Traffic,
     role: str,
     slow_share: float,
 ) -> Check:
-    """Say which groups only look slow because a rank comes late.
+    """Say which groups look slow because a rank comes late.
 
     Parameters
     ----------
     observed : Observed
     found : Speeds
-    moved : Collectives
+    moved : Traffic
     role : str
     slow_share : float
         A group looks slow where waits leave less than this share of its time.
     """
     with np.errstate(invalid="ignore"):
         waits = found.waited > 1 - slow_share
-        slow = (found.of_siblings < slow_share) | found.nic_level
     measured = ~np.isnan(found.waited)
-    late = np.flatnonzero(waits & ~slow)
+    late = [
+        _Late.of(observed, found, moved, at, slow_share=slow_share)
+        for at in np.flatnonzero(waits).tolist()
+    ]
     every = counted(int(measured.sum()), "group")
-    text = f"none of {every}"
-    if late.size:
-        worst = int(late[np.argmax(found.waited[late])])
-        text = f"{late.size:,} of {every}, most {_who(observed, found, moved, worst)}"
+    text = f"none of {every}" if measured.any() else ""
+    because = ""
+    if late:
+        # who makes others late waits least; the one that it made late waits itself
+        late.sort(key=lambda one: (one.rank is None, one.own_us, -one.waited))
+        text = f"{len(late):,} of {every}, most {late[0].text}"
+        because = "late ranks: `synctax attribute` tells what made them so"
+        if found.unread.any():
+            because += "; ranks that were not read may be later"
+    elif not measured.any():
+        because = _UNREAD if found.unread.any() else "no collective's wait is known"
     return Check(
         "straggler",
         role,
         "remark",
-        "transfers last longer than waits",
+        f"at least {percent(slow_share)} of the time is transfer",
         text,
         checked=int(measured.sum()),
         unknown=int((~measured).sum()),
-        because="late ranks, not links: see `synctax attribute`" if late.size else "",
+        broken=tuple(broken(observed, one.group, one.text) for one in late),
+        because=because,
     )
 
 
-def _who(observed: Observed, found: Speeds, moved: Collectives, at: int) -> str:
-    group = found.groups[at]
-    mine = moved.group == observed.groups.index(group)
-    wire = moved.net_gb_per_s[mine] * moved.shortest_us[mine]
-    gross = rate_gb_per_s(float(wire.sum() / moved.longest_us[mine].sum()))
-    net = rate_gb_per_s(float(wire.sum() / moved.shortest_us[mine].sum()))
-    text = (
-        f"{rank_text(group.ranks)}: {percent(float(found.waited[at]))} waiting "
-        f"({gross} with it, {net} net)"
-    )
-    last = moved.last[mine & (moved.last >= 0)]
-    if last.size:
-        ranks, times = np.unique(last, return_counts=True)
-        most = int(ranks[times.argmax()])
-        host = observed.places.host_names((most,))
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """A group that waits, and the rank that most of it is for.
+
+    `rank` is None where no rank alone is; `own_us` is how long that one waits itself, in
+    any group.
+    """
+
+    group: ObservedGroup
+    waited: float
+    rank: int | None
+    own_us: float
+    text: str
+
+    @classmethod
+    def of(
+        cls,
+        observed: Observed,
+        found: Speeds,
+        moved: Traffic,
+        at: int,
+        *,
+        slow_share: float,
+    ) -> "_Late":
+        """Look at one of the groups of a role."""
+        one, group = moved.collectives, found.groups[at]
+        mine = (one.group == observed.groups.index(group)) & one.whole
+        waited = float(found.waited[at])
+        text = f"{rank_text(group.ranks)}: {percent(waited)} waiting{_rates(one, mine)}"
+        # one long wait at the start of a window is not who is late
+        long = mine & (one.shortest_us < slow_share * one.longest_us)
+        ranks, times = np.unique(one.last[long], return_counts=True)
+        ranks, times = ranks[ranks >= 0], times[ranks >= 0]
+        if not ranks.size or times.max() < _MOST_OF_THEM * long.sum():
+            more = f", for {ranks.size:,} ranks in turn" if ranks.size > 1 else ""
+            return cls(group, waited, None, float("inf"), text + more)
+        rank = int(ranks[times.argmax()])
+        host = observed.places.host_names((rank,))
         on = f" ({host[0]})" if host else ""
-        text += f", rank {most}{on} last in {percent(times.max() / last.size)}"
-    return text
+        share = percent(float(times.max() / long.sum()))
+        text += f", rank {rank}{on} last in {share} of the long ones"
+        return cls(group, waited, rank, moved.waited_us.get(rank, 0.0), text)
+
+
+_MOST_OF_THEM = 0.5
+"""Of the long waits of a group: a rank that so many are for is named."""
+
+
+def _rates(moved: Collectives, mine: Bool) -> str:
+    """Tell the bandwidth with the wait and without, where bytes are known."""
+    wire = moved.net_gb_per_s[mine] * moved.shortest_us[mine]
+    known = ~np.isnan(wire)
+    if not known.any():
+        return ""
+    gross = float(wire[known].sum() / moved.longest_us[mine][known].sum())
+    net = float(wire[known].sum() / moved.shortest_us[mine][known].sum())
+    return f" ({rate_gb_per_s(gross)} with it, {rate_gb_per_s(net)} net)"
 
 
 def against_benchmarks(
@@ -204,6 +276,7 @@ def against_benchmarks(
     ]
     for number, group in groups:
         mine = (moved.group == number) & (moved.payload_bytes >= LEAST_PAYLOAD_BYTES)
+        mine &= moved.whole
         parts = []
         for op in np.unique(moved.op[mine]).tolist():
             chosen = mine & (moved.op == op)

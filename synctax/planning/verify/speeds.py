@@ -17,6 +17,10 @@ PEAK_PAYLOAD_BYTES: Final = 16_000_000
 """From here on collectives on NVLink are above the rate of a NIC: nccl-tests of 8 H100 show
 some 200 GB/s at 16 MB."""
 
+NVLINK_LEAST_SHARE: Final = 0.1
+"""Of NVLink's rate: below it large collectives run on something else. Healthy ones of 16 MB
+reach a third and more."""
+
 _APART: Final = 2.0
 """Links are told apart where NVLink has at least this times the rate of a NIC."""
 
@@ -52,6 +56,10 @@ class Speeds:
         Whether it should be on NVLink, and large collectives are no faster than a NIC.
     waited : (g,) float64
         Share of the longest durations that is waiting, over all collectives.
+    slow_nvlink : (g,) bool
+        Whether it should be on NVLink, and large collectives reach next to nothing of it.
+    unread : (g,) bool
+        Whether collectives of it were left out as ranks of it were not read.
     """
 
     groups: tuple[ObservedGroup, ...]
@@ -60,6 +68,8 @@ class Speeds:
     peak_gb_per_s: F64
     nic_level: Bool
     waited: F64
+    slow_nvlink: Bool
+    unread: Bool
 
 
 def speeds(
@@ -87,21 +97,24 @@ def speeds(
     groups = tuple(observed.groups[number] for number in at.tolist())
     place = np.full(len(observed.groups) + 1, -1, np.int64)
     place[at] = np.arange(at.size)
-    mine = place[moved.group] >= 0
+    # the last to arrive may be a rank that was not read
+    mine = (place[moved.group] >= 0) & moved.whole
     group = place[moved.group[mine]]
     net, payload = moved.net_gb_per_s[mine], moved.payload_bytes[mine]
-    large = payload >= LEAST_PAYLOAD_BYTES
+    large = (payload >= LEAST_PAYLOAD_BYTES) & ~np.isnan(net)
     kind = class_of(moved)[mine]
     lone = medians(group[large], net[large], len(groups))
     ratio = _over_siblings(group[large], kind[large], net[large], len(groups))
     peak, nvlink = _peaks(observed, groups, links, on_nvlink=on_nvlink)
-    full = payload >= PEAK_PAYLOAD_BYTES
+    full = large & (payload >= PEAK_PAYLOAD_BYTES)
     at_peak = medians(group[full], net[full], len(groups))
     nic, line = links.nic_gb_per_s or 0.0, links.nvlink_gb_per_s or 0.0
     shortest = np.bincount(group, moved.shortest_us[mine], minlength=len(groups))
     longest = np.bincount(group, moved.longest_us[mine], minlength=len(groups))
     with np.errstate(invalid="ignore"):
         waited = 1 - shortest / longest
+    left_out = place[moved.group[~moved.whole]]
+    unread = np.bincount(left_out[left_out >= 0], minlength=len(groups)) > 0
     return Speeds(
         groups,
         lone,
@@ -109,6 +122,8 @@ def speeds(
         peak,
         nvlink & (at_peak <= nic) & (line >= _APART * nic),
         waited,
+        nvlink & (at_peak < NVLINK_LEAST_SHARE * line),
+        unread,
     )
 
 

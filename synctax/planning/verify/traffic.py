@@ -29,11 +29,15 @@ class Collectives:
     payload_bytes : (m,) int64
         Largest of a rank's input and output.
     net_gb_per_s : (m,) float64
-        Bus bandwidth over the time of the last rank to arrive.
+        Bus bandwidth over the time of the last rank to arrive; NaN where no trace tells
+        the payload.
     shortest_us, longest_us : (m,) float64
         Durations on the last rank to arrive, and on the first.
     last : (m,) int64
         Global rank that arrived last; -1 where ranks tie.
+    whole : (m,) bool
+        Whether all of its ranks are in the traces. Else the last to arrive may be one that
+        is not, and the shortest duration holds the wait for it.
     """
 
     group: I64
@@ -43,6 +47,7 @@ class Collectives:
     shortest_us: F64
     longest_us: F64
     last: I64
+    whole: Bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,11 +84,14 @@ class Traffic:
         By role.
     steps : int
         Fewest steps that a rank recorded; 0 where some marked none.
+    waited_us : dict of int to float
+        How long each rank waited for others, over all collectives that can be measured.
     """
 
     collectives: Collectives
     sent: dict[str, Sent]
     steps: int
+    waited_us: dict[int, float]
 
 
 def traffic(tax: Tax, observed: Observed) -> Traffic:
@@ -102,7 +110,22 @@ def traffic(tax: Tax, observed: Observed) -> Traffic:
         bandwidths only those whose waits are known.
     """
     number = _numbers(tax, observed)
-    return Traffic(_collectives(tax, number), _sent(tax, observed, number), _steps(tax))
+    return Traffic(
+        _collectives(tax, number),
+        _sent(tax, observed, number),
+        _steps(tax),
+        _waited_us(tax),
+    )
+
+
+def _waited_us(tax: Tax) -> dict[int, float]:
+    """Sum up the waits of each rank."""
+    found = tax.matches
+    rows = np.repeat(tax.used, np.diff(found.first))
+    own = found.table.own_rank[found.table.rank[found.row[rows]]]
+    ranks, at = np.unique(own, return_inverse=True)
+    total = np.bincount(at, tax.waits.wait_ns[rows], minlength=ranks.size) / NS_PER_US
+    return dict(zip(ranks.tolist(), total.tolist(), strict=True))
 
 
 def _numbers(tax: Tax, observed: Observed) -> I64:
@@ -124,9 +147,10 @@ def _collectives(tax: Tax, number: I64) -> Collectives:
     found, waits = tax.matches, tax.waits
     group = np.append(number, ABSENT)[found.group]
     net = tax.busbw_gb_per_s
-    slots = np.flatnonzero(tax.used & (group >= 0) & ~np.isnan(net))
+    slots = np.flatnonzero(tax.used & (group >= 0))
     shortest, longest = waits.shortest_ns[slots], waits.longest_ns[slots]
     own = np.array([*(rank.rank for rank in found.ranks), ABSENT], np.int64)
+    size = np.array([one.size for one in found.groups], np.int64)
     return Collectives(
         group=group[slots],
         op=found.op[slots],
@@ -135,6 +159,7 @@ def _collectives(tax: Tax, number: I64) -> Collectives:
         shortest_us=shortest / NS_PER_US,
         longest_us=longest / NS_PER_US,
         last=own[waits.straggler[slots]],
+        whole=waits.n_ranks[slots] >= size[found.group[slots]],
     )
 
 

@@ -49,7 +49,8 @@ def _faults(found: Verification, *, strict: bool) -> Iterator[str]:
     for check in warned:
         yield f"warning: {fault(check)}"
     for check in found.checks:
-        if check.status == "ok" and check.because:
+        remark = check.level == "remark" and check.status == "broken"
+        if check.because and (remark or check.status == "ok"):
             subject = f"{check.role} {check.name}".strip()
             yield f"note: {subject}: {check.found}; {check.because}"
     if not failed:
