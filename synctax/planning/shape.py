@@ -107,14 +107,6 @@ class Model:
     source: str = ""
 
     @property
-    def kv_width(self) -> int:
-        """h_kv: width of a token's keys (or values); of its latent for latent attention."""
-        if self.latent is not None:
-            # keys and values share one latent, so half of it and of the rotary key each
-            return (self.latent.kv_rank + self.latent.rope_dim) // 2
-        return self.kv_heads * self.head_dim
-
-    @property
     def moe_layers(self) -> int:
         """Layers with experts."""
         return 0 if self.experts is None else self.layers - self.experts.dense_layers

@@ -51,8 +51,6 @@ def volumes(
     training: Training,
     layouts: Layouts,
     recomputed: F64 | None = None,
-    *,
-    cp_passes: float = CP_PASSES,
 ) -> Volumes:
     """Compute what each dimension sends, for the average stage of L/p layers.
 
@@ -61,8 +59,6 @@ def volumes(
     recomputed : (k,) float64, optional
         Layers of a stage that the backward pass computes again in full: the collectives of
         their forward pass run once more.
-    cp_passes : float
-        How often keys and values go round.
 
     Notes
     -----
@@ -109,7 +105,7 @@ def volumes(
         _tp_bytes(model, training, layouts) * (1 + again / 2),
         largest_pp_bytes(model, training, layouts),
         _dp_bytes(model, training, layouts),
-        _cp_bytes(model, training, layouts) * (cp_passes + again),
+        _cp_bytes(model, training, layouts) * (CP_PASSES + again),
         _ep_bytes(model, training, layouts) * (1 + again / 2),
     )
 
@@ -200,12 +196,25 @@ def _cp_bytes(model: Model, training: Training, layouts: Layouts) -> F64:
     c = layouts.cp
     tokens = training.microbatch * training.sequence
     passed = average_layers(model, layouts) * microbatches(training, layouts)
-    elements = tokens * _key_value_width(model, layouts) * (c - 1) / c
+    elements = tokens * key_value_width(model, layouts) * (c - 1) / c
     return elements * passed * BF16_BYTES
 
 
-def _key_value_width(model: Model, layouts: Layouts) -> F64:
-    """Width of a token's keys and values together, on one rank of TP."""
+def key_value_width(model: Model, layouts: Layouts) -> F64:
+    """Tell the width of a token's keys and values together, on one rank of TP.
+
+    What is copied where TP has more ranks than there are KV heads counts on each; keys and
+    values of latent attention are expanded to all heads before they are gathered.
+
+    Returns
+    -------
+    (k,) float64
+        Elements.
+
+    References
+    ----------
+    Megatron-Core, attention.py and multi_latent_attention.py.
+    """
     t = layouts.tp
     if model.latent is not None:
         key = model.latent.nope_dim + model.latent.rope_dim

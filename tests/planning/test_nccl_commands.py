@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from synctax.errors import SynctaxError
 from synctax.planning.domains import DIMENSIONS, place
+from synctax.planning.grid import Axis, axes
 from synctax.planning.inputs.named import read_model, read_platform
 from synctax.planning.layout import Layout, Layouts, parse_layout
 from synctax.planning.nccl.commands import BUCKET_PARAMETERS, Command, nccl_tests_commands
-from synctax.planning.nccl.groups import Digit, Selection, busbw_gb_per_s, select
+from synctax.planning.nccl.groups import Selection, busbw_gb_per_s, select
 from synctax.planning.platform import Platform, Tier
 from synctax.planning.training import ORDERS, Assumptions, Training
 from synctax.planning.volumes import volumes
@@ -47,51 +48,49 @@ def parted(split: str, n: int) -> set[frozenset[int]]:
     return {frozenset(group) for group in groups.values()}
 
 
-def planned(digits: list[Digit], names: set[str], n: int) -> set[frozenset[int]]:
-    """Group the first n ranks that differ in the digits of `names` only."""
-    sizes = [digit.size for digit in digits]
+def planned(grid: tuple[Axis, ...], names: set[str], n: int) -> set[frozenset[int]]:
+    """Group the first n ranks that differ along the axes of `names` only."""
+    sizes = [axis.size for axis in grid]
     groups: dict[tuple[int, ...], set[int]] = {}
     for rank in range(n):
         values = np.unravel_index(rank, sizes[::-1])[::-1]
         others = tuple(
             int(value)
-            for digit, value in zip(digits, values, strict=True)
-            if digit.name not in names
+            for axis, value in zip(grid, values, strict=True)
+            if axis.name not in names
         )
         groups.setdefault(others, set()).add(rank)
     return {frozenset(group) for group in groups.values()}
 
 
-degrees = st.lists(st.sampled_from([1, 2, 3, 4, 6, 8]), min_size=2, max_size=4)
+degrees = st.lists(st.sampled_from([1, 2, 3, 4, 6, 8]), min_size=2, max_size=4).map(
+    lambda sizes: axes([f"d{at}" for at in range(len(sizes))], sizes)
+)
 
 
 @given(degrees, st.data())
-def test_colours_of_nccl_tests_are_the_groups_of_the_plan(sizes, data):
-    digits = [Digit(f"d{at}", size) for at, size in enumerate(sizes)]
-    named = data.draw(
-        st.sets(st.sampled_from([digit.name for digit in digits]), min_size=1)
-    )
-    found = select(digits, tuple(named))
+def test_colours_of_nccl_tests_are_the_groups_of_the_plan(grid, data):
+    names = [axis.name for axis in grid]
+    named = data.draw(st.sets(st.sampled_from(names), min_size=1))
+    found = select(grid, tuple(named))
     assume(found is not None)
-    assert parted(found.split, found.np) == planned(digits, named, found.np)
-    assert found.ranks == prod(digit.size for digit in digits if digit.name in named)
-    assert found.np * found.blocks == prod(sizes)
+    assert parted(found.split, found.np) == planned(grid, named, found.np)
+    assert found.ranks == prod(axis.size for axis in grid if axis.name in named)
+    assert found.np * found.blocks == prod(axis.size for axis in grid)
     assert frozenset(found.members) in parted(found.split, found.np)
     assert found.block % found.ranks == 0
     assert found.np % found.block == 0
 
 
 @given(degrees, st.data())
-def test_any_one_dimension_can_be_run(sizes, data):
-    digits = [Digit(f"d{at}", size) for at, size in enumerate(sizes)]
-    assert select(digits, (data.draw(st.sampled_from(digits)).name,)) is not None
+def test_any_one_dimension_can_be_run(grid, data):
+    assert select(grid, (data.draw(st.sampled_from(grid)).name,)) is not None
 
 
 def test_two_dimensions_apart_need_powers_of_two():
-    digits = [Digit("tp", 2), Digit("cp", 3), Digit("pp", 2), Digit("dp", 2)]
-    assert select(digits, ("cp", "dp")) is None
-    digits[1] = Digit("cp", 4)
-    found = select(digits, ("cp", "dp"))
+    names = ("tp", "cp", "pp", "dp")
+    assert select(axes(names, (2, 3, 2, 2)), ("cp", "dp")) is None
+    found = select(axes(names, (2, 4, 2, 2)), ("cp", "dp"))
     assert (found.split, found.ranks, found.groups) == ("AND 0x9", 8, 4)
 
 
@@ -217,6 +216,18 @@ def test_keys_and_values_are_gathered_over_cp():
     assert found["tp", "all_gather"].payload_bytes == 8192 // 2 * 16384 * 2
 
 
+@pytest.mark.parametrize("model", [LLAMA, DEEPSEEK])
+def test_all_layers_and_microbatches_gather_what_the_plan_sends(model):
+    # gathered forward, and their gradients scattered back
+    layout = parse_layout("tp4,pp1,dp8,cp4")
+    found = by_group(nccl_tests_commands(model, HGX, EXAMPLE, layout))
+    one = Layouts.of([layout])
+    payload = found["cp", "all_gather"].payload_bytes * 3 / 4
+    payload += found["cp", "reduce_scatter"].payload_bytes * 3 / 4
+    planned = volumes(model, EXAMPLE, one).cp_bytes[0]
+    assert payload * model.layers * 2048 / 8 == pytest.approx(planned)
+
+
 def test_ranks_of_tp_beyond_the_heads_of_keys_hold_a_copy():
     found = example("tp16,pp4,dp8,cp2")
     assert found["cp", "all_gather"].payload_bytes == 2 * 8192 * 128 * 2
@@ -288,6 +299,9 @@ def test_experts_split_over_tp_are_as_far_apart():
 def test_experts_that_do_not_spread_are_named():
     with pytest.raises(SynctaxError, match=r"1 times 3 ranks .* tp·cp·dp = 8 ranks"):
         nccl_tests_commands(DEEPSEEK, HGX, EXAMPLE, Layout(tp=1, pp=1, dp=8, ep=3))
+    other = replace(EXAMPLE, order=ORDERS[1])
+    with pytest.raises(SynctaxError, match="in the order tp-cp-ep-pp-dp"):
+        nccl_tests_commands(DEEPSEEK, HGX, other, Layout(tp=1, pp=2, dp=8, ep=4))
 
 
 def test_one_rank_has_nothing_to_run():

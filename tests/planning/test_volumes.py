@@ -165,15 +165,9 @@ def test_latent_attention_is_expanded_before_it_is_exchanged():
     assert sent(DEEPSEEK_V3, training, "tp4,cp2")["cp_bytes"] == expected / 1e9
 
 
-def test_keys_and_values_go_round_as_often_as_told():
-    once, twice, thrice = (
-        sent(LLAMA_405B, LLAMA_3, "tp8,pp8,dp8,cp2", cp_passes=passes)["cp_bytes"]
-        for passes in (1, 2, 3)
-    )
-    assert once == pytest.approx(8.4557, rel=1e-4)
-    assert twice == pytest.approx(2 * once)
-    assert thrice == pytest.approx(3 * once)
-    assert sent(LLAMA_405B, LLAMA_3, "tp8,pp8,dp8,cp2")["cp_bytes"] == twice
+def test_keys_and_values_go_round_twice():
+    found = sent(LLAMA_405B, LLAMA_3, "tp8,pp8,dp8,cp2")["cp_bytes"]
+    assert found == pytest.approx(2 * 8.4557, rel=1e-4)
 
 
 def test_stages_send_whole_tensors_without_scatter_gather():

@@ -7,14 +7,15 @@ from typing import Final
 import numpy as np
 
 from synctax.errors import SynctaxError
-from synctax.planning.domains import PP_LAST, place
+from synctax.planning.domains import place
+from synctax.planning.grid import Axis, dense_axes, expert_axes, expert_split
 from synctax.planning.layout import Layout, Layouts
-from synctax.planning.nccl.groups import Digit, Selection, busbw_gb_per_s, crosses, select
+from synctax.planning.nccl.groups import Selection, busbw_gb_per_s, crosses, select
 from synctax.planning.platform import Platform
 from synctax.planning.shape import BF16_BYTES, Model
 from synctax.planning.shards import shards
-from synctax.planning.training import DIMENSIONS, Assumptions, Training
-from synctax.planning.volumes import FP32_BYTES, volumes
+from synctax.planning.training import DIMENSIONS, ORDERS, Assumptions, Order, Training
+from synctax.planning.volumes import FP32_BYTES, key_value_width, volumes
 
 BUCKET_PARAMETERS: Final = 40_000_000
 """Parameters whose gradients are reduced at once, at the most: Megatron-Core's least
@@ -71,7 +72,7 @@ class _Test:
     """An operation that groups of a dimension run, and its payload."""
 
     group: str
-    digits: tuple[str, ...]
+    axes: tuple[str, ...]
     op: str
     payload_bytes: float
     datatype: str
@@ -131,40 +132,32 @@ def nccl_tests_commands(
     one = Layouts.of([layout])
     sent = volumes(model, training, one)
     table = np.array([getattr(sent, f"{name}_bytes") for name in DIMENSIONS])
-    pp_last = place(platform, training, one, table).order[0] == PP_LAST
-    dense, experts = _grids(training, layout, pp_last=bool(pp_last))
+    order = ORDERS[int(place(platform, training, one, table).order[0])]
+    dense = dense_axes(layout, order)
+    experts = _expert_axes(training, layout, order) if layout.ep > 1 else ()
     taken = assumptions or Assumptions()
     found = []
     for test in _tests(model, training, layout):
-        digits = experts if test.group in ("ep", "edp") else dense
-        selection, what = select(digits, test.digits), test.what
+        grid = experts if test.group in ("ep", "edp") else dense
+        selection, what = select(grid, test.axes), test.what
         if selection is None:
             # nccl-tests cannot part all groups of CP and DP together; DP alone it can
-            selection, what = select(digits, ("dp",)), f"{test.what} (DP without CP)"
+            selection, what = select(grid, ("dp",)), f"{test.what} (DP without CP)"
         if selection is not None and selection.ranks > 1:
             found.append(_command(replace(test, what=what), platform, taken, selection))
     return tuple(found)
 
 
-def _grids(
-    training: Training, layout: Layout, *, pp_last: bool
-) -> tuple[list[Digit], list[Digit]]:
-    """Write ranks with a digit for each dimension: for dense layers, and for experts."""
-    across = layout.tp if training.expert_tp else 1
-    spread = across * layout.ep
-    replicas, rest = divmod(layout.tp * layout.cp * layout.dp, spread)
-    if rest:
+def _expert_axes(training: Training, layout: Layout, order: Order) -> tuple[Axis, ...]:
+    grid = expert_axes(layout, order, split=training.expert_tp)
+    if grid is None:
+        across = expert_split(layout, split=training.expert_tp)
         raise SynctaxError(
             f"layout {layout}: experts of {across} times {layout.ep} ranks do not spread "
-            f"evenly over tp·cp·dp = {layout.tp * layout.cp * layout.dp} ranks"
+            f"evenly over tp·cp·dp = {layout.gpus // layout.pp} ranks that are a stage of "
+            f"dense layers, too, in the order {order}"
         )
-
-    def outer(dp: int) -> list[Digit]:
-        ends = [Digit("dp", dp), Digit("pp", layout.pp)]
-        return ends if pp_last else ends[::-1]
-
-    dense = [Digit("tp", layout.tp), Digit("cp", layout.cp), *outer(layout.dp)]
-    return dense, [Digit("etp", across), Digit("ep", layout.ep), *outer(replicas)]
+    return grid
 
 
 def _tests(model: Model, training: Training, layout: Layout) -> Iterator[_Test]:
@@ -176,7 +169,7 @@ def _tests(model: Model, training: Training, layout: Layout) -> Iterator[_Test]:
     yield from _state_tests("dp", names, training, float(held.dense[0]), layers)
     if layout.ep > 1:
         routed = float(held.experts[0])
-        yield from _state_tests("edp", ("dp",), training, routed, layers)
+        yield from _state_tests("edp", ("edp",), training, routed, layers)
     passed = _token_bytes(model, training, layout)
     if training.scatter_gather:
         passed /= layout.tp
@@ -189,11 +182,11 @@ def _inner_tests(model: Model, training: Training, layout: Layout) -> Iterator[_
     ops = ("reduce_scatter", "all_gather") if training.sequence_parallel else ()
     for op in ("all_reduce", *ops):
         yield _Test("tp", ("tp",), op, tokens, _BF16, "activations of a layer")
-    heads = max(model.kv_width / layout.tp, model.head_dim)
-    keys = 2 * training.microbatch * training.sequence * heads * BF16_BYTES
+    width = float(key_value_width(model, Layouts.of([layout]))[0])
+    keys = training.microbatch * training.sequence * width * BF16_BYTES
     for op in ("all_gather", "reduce_scatter"):
         yield _Test("cp", ("cp",), op, keys, _BF16, "keys and values of a layer")
-    if model.experts is not None:
+    if model.experts is not None and layout.ep > 1:
         parts = layout.tp if training.sequence_parallel else 1
         copies = tokens * model.experts.top_k / parts
         yield _Test("ep", ("ep",), "alltoall", copies, _BF16, "tokens to their experts")

@@ -2,8 +2,8 @@
 
 nccl-tests parts its ranks by a colour, which it computes of each rank's number with one
 operation (NCCL_TESTS_SPLIT): division for groups of neighbours, the remainder for groups
-over the whole job, a mask for others. That works for any group whose ranks, written with
-a digit for each dimension, differ in digits that the colour leaves out.
+over the whole job, a mask for others. That works for any group whose ranks differ along
+axes of their grid that the colour leaves out.
 """
 
 from collections.abc import Sequence
@@ -12,21 +12,8 @@ from math import prod
 
 import numpy as np
 
+from synctax.planning.grid import Axis, members
 from synctax.planning.platform import Platform
-
-
-@dataclass(frozen=True, slots=True)
-class Digit:
-    """A dimension as a digit of a rank's number.
-
-    Parameters
-    ----------
-    name : str
-    size : int
-    """
-
-    name: str
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +49,15 @@ class Selection:
         return self.np // self.ranks
 
 
-def select(digits: Sequence[Digit], names: Sequence[str]) -> Selection | None:
+def select(grid: Sequence[Axis], names: Sequence[str]) -> Selection | None:
     """Find how to run the groups whose ranks differ in some digits.
 
     Parameters
     ----------
-    digits : sequence of Digit
-        The innermost first.
+    grid : sequence of Axis
+        All axes, the innermost first.
     names : sequence of str
-        Those in which the ranks of a group differ.
+        Those along which the ranks of a group differ.
 
     Returns
     -------
@@ -79,16 +66,14 @@ def select(digits: Sequence[Digit], names: Sequence[str]) -> Selection | None:
 
     Examples
     --------
-    >>> digits = [Digit("tp", 8), Digit("dp", 8), Digit("pp", 16)]
-    >>> [select(digits, [name]).split for name in ("tp", "dp", "pp")]
+    >>> from synctax.planning.grid import axes
+    >>> grid = axes(("tp", "dp", "pp"), (8, 8, 16))
+    >>> [select(grid, [name]).split for name in ("tp", "dp", "pp")]
     ['DIV 8', 'AND 0x3c7', 'MOD 64']
     """
-    total = prod(digit.size for digit in digits)
-    runs = _runs(digits, names)
-    members = np.zeros(1, np.int64)
-    for stride, size in runs:
-        members = (members + stride * np.arange(size)[:, None]).ravel()
-    found = tuple(sorted(members.tolist()))
+    total = prod(axis.size for axis in grid)
+    runs = _runs(grid, names)
+    found = tuple(members(grid, names)[0].tolist())
     stride, size = runs[-1] if runs else (1, 1)
     block = stride * size
     if len(runs) == 1 and block == total:
@@ -106,17 +91,16 @@ def select(digits: Sequence[Digit], names: Sequence[str]) -> Selection | None:
     return None
 
 
-def _runs(digits: Sequence[Digit], names: Sequence[str]) -> list[tuple[int, int]]:
-    """List strides and sizes of digits that follow each other."""
+def _runs(grid: Sequence[Axis], names: Sequence[str]) -> list[tuple[int, int]]:
+    """List strides and sizes of axes, those that follow each other as one."""
     runs: list[tuple[int, int]] = []
-    stride = 1
-    for digit in digits:
-        if digit.name in names and digit.size > 1:
-            if runs and runs[-1][0] * runs[-1][1] == stride:
-                runs[-1] = runs[-1][0], runs[-1][1] * digit.size
-            else:
-                runs.append((stride, digit.size))
-        stride *= digit.size
+    for axis in grid:
+        if axis.name not in names or axis.size == 1:
+            continue
+        if runs and runs[-1][0] * runs[-1][1] == axis.stride:
+            runs[-1] = runs[-1][0], runs[-1][1] * axis.size
+        else:
+            runs.append((axis.stride, axis.size))
     return runs
 
 

@@ -2,37 +2,36 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from math import prod
 from typing import Final
 
-import numpy as np
-
 from synctax.arrays import I64
+from synctax.planning.grid import Axis, dense_axes, expert_axes, expert_split, members
 from synctax.planning.layout import Layout
-from synctax.planning.training import ORDERS, Order
+from synctax.planning.training import DIMENSIONS, ORDERS, Order
 
 DENSE_ROLES: Final = {
-    "tp": "t",
-    "pp": "p",
-    "cp": "c",
-    "dp": "d",
-    "dp_cp": "dc",
-    "fsdp": "dc",
-    "mp": "tp",
-    "tp_cp": "tc",
-    "tp_dp": "td",
-    "tp_dp_cp": "tdc",
+    "tp": ("tp",),
+    "pp": ("pp",),
+    "cp": ("cp",),
+    "dp": ("dp",),
+    "dp_cp": ("dp", "cp"),
+    "fsdp": ("dp", "cp"),
+    "mp": ("tp", "pp"),
+    "tp_cp": ("tp", "cp"),
+    "tp_dp": ("tp", "dp"),
+    "tp_dp_cp": ("tp", "dp", "cp"),
 }
-"""Which axes of t, p, d and c a role's groups run along."""
+"""Which axes of the grid of dense layers a role's groups run along."""
 
 EXPERT_ROLES: Final = {
-    "ep": "e",
-    "edp": "r",
-    "etp": "x",
-    "tp_ep": "xe",
-    "tp_ep_pp": "xep",
+    "ep": ("ep",),
+    "edp": ("edp",),
+    "etp": ("etp",),
+    "tp_ep": ("etp", "ep"),
+    "tp_ep_pp": ("etp", "ep", "pp"),
 }
-"""The same of the grid that experts lie on: x (ranks an expert is split over), e, r (the
-ranks that hold the same experts) and p."""
+"""The same of the grid of experts."""
 
 SPLIT_ROLES: Final = ("dp", "dp_cp", "fsdp", "dp_replicate")
 """Roles that may share data parallelism: shards inside, replicas outside."""
@@ -104,76 +103,51 @@ class Planned:
         """
         found = []
         if role in EXPERT_ROLES:
-            grid, names = self._expert_grid(order)
+            grid = self._expert_axes(order)
             if grid is not None:
-                found.append(_groups(grid, names, EXPERT_ROLES[role]))
+                found.append(members(grid, EXPERT_ROLES[role]))
         elif role in SPLIT_ROLES:
             found += self._data_groups(role, size, order)
         elif role in DENSE_ROLES:
-            grid, names = self._grid(order)
-            found.append(_groups(grid, names, DENSE_ROLES[role]))
+            found.append(members(dense_axes(self.layout, order), DENSE_ROLES[role]))
         return tuple(groups for groups in found if groups.shape[1] == size)
 
     def _usual_size(self, role: str) -> int | None:
         one = self.layout
-        degree = {"t": one.tp, "p": one.pp, "d": one.dp, "c": one.cp, "e": one.ep}
-        degree["x"] = one.tp if self.expert_tp else 1
-        degree["r"] = max(one.gpus // (one.pp * one.ep * degree["x"]), 1)
-        axes = DENSE_ROLES.get(role) or EXPERT_ROLES.get(role)
-        return None if axes is None else int(np.prod([degree[axis] for axis in axes]))
+        degree = {name: getattr(one, name) for name in DIMENSIONS}
+        degree["etp"] = expert_split(one, split=self.expert_tp)
+        degree["edp"] = max(one.gpus // (one.pp * one.ep * degree["etp"]), 1)
+        names = DENSE_ROLES.get(role) or EXPERT_ROLES.get(role)
+        return None if names is None else prod(degree[name] for name in names)
 
-    def _grid(self, order: Order) -> tuple[I64, str]:
-        """Number the ranks: an axis for each of the names, innermost last."""
-        one = self.layout
-        ranks = np.arange(one.gpus, dtype=np.int64)
-        if order == ORDERS[0]:
-            return ranks.reshape(one.pp, one.dp, one.cp, one.tp), "pdct"
-        return ranks.reshape(one.dp, one.pp, one.cp, one.tp), "dpct"
-
-    def _expert_grid(self, order: Order) -> tuple[I64 | None, str]:
-        """Number the ranks as experts lie on them, anew and without context parallelism.
-
-        None where the layout cannot be so: stages would not be the same ranks.
-        """
-        one = self.layout
-        split = one.tp if self.expert_tp else 1
-        inside = split * one.ep * one.pp
-        names = "prex" if order == ORDERS[0] else "rpex"
-        if one.gpus % inside:
-            return None, names
-        same = one.gpus // inside
-        ranks = np.arange(one.gpus, dtype=np.int64)
-        if order == ORDERS[0]:
-            return ranks.reshape(one.pp, same, one.ep, split), names
-        if one.pp > 1 and same != one.dp:
-            return None, names
-        return ranks.reshape(same, one.pp, one.ep, split), names
+    def _expert_axes(self, order: Order) -> tuple[Axis, ...] | None:
+        return expert_axes(self.layout, order, split=self.expert_tp)
 
     def _data_groups(self, role: str, size: int, order: Order) -> list[I64]:
         """Split data parallelism: shards are neighbours, replicas their likes."""
-        grid, names = self._grid(order)
+        grid = dense_axes(self.layout, order)
         d, c = self.layout.dp, self.layout.cp
-        ways = {
-            "dp": [("s", size), ("r", d // size)],
-            "dp_cp": [("sc", size // c)],
-            "fsdp": [("s", size), ("sc", size // c)],
-            "dp_replicate": [("r", d // size)],
+        ways: dict[str, list[tuple[tuple[str, ...], int]]] = {
+            "dp": [(("shard",), size), (("replica",), d // size)],
+            "dp_cp": [(("shard", "cp"), size // c)],
+            "fsdp": [(("shard",), size), (("shard", "cp"), size // c)],
+            "dp_replicate": [(("replica",), d // size)],
         }
         found = []
-        for axes, shards in ways[role]:
+        for names, shards in ways[role]:
             if shards < 1 or d % shards:
                 continue
-            at = names.index("d")
-            shape = [*grid.shape[:at], d // shards, shards, *grid.shape[at + 1 :]]
-            found.append(_groups(grid.reshape(shape), names.replace("d", "rs"), axes))
+            found.append(members(_split(grid, shards), names))
         return found
 
 
-def _groups(grid: I64, names: str, axes: str) -> I64:
-    """List the groups that run along some axes of a grid, (g, size), each ascending."""
-    along = [names.index(axis) for axis in axes]
-    rest = [axis for axis in range(grid.ndim) if axis not in along]
-    moved = grid.transpose(*rest, *along)
-    size = int(np.prod([grid.shape[axis] for axis in along]))
-    groups: I64 = np.sort(moved.reshape(-1, size), axis=1)
-    return groups
+def _split(grid: tuple[Axis, ...], shards: int) -> list[Axis]:
+    """Take data parallelism apart into shards, which are neighbours, and their replicas."""
+    parts: list[Axis] = []
+    for axis in grid:
+        if axis.name != "dp":
+            parts.append(axis)
+            continue
+        parts.append(Axis("shard", shards, axis.stride))
+        parts.append(Axis("replica", axis.size // shards, axis.stride * shards))
+    return parts
