@@ -46,32 +46,43 @@ class LayerBytes:
 
     Parameters
     ----------
-    published, low, high : (k,) float64
-        By the published coefficients; by the smallest and by the largest of three counts.
+    likely, low, high : (k,) float64
+        By the published coefficients, and by the smallest and the largest of three counts.
+        With experts or latent attention, which these coefficients know nothing of, by
+        tensors: of the kind of layer that keeps most, the average, and the first again.
     recomputed : (k,) float64
         Of a layer that is computed again in full.
     """
 
-    published: F64
+    likely: F64
     low: F64
     high: F64
     recomputed: F64
 
 
 def layer_bytes(model: Model, training: Training, layouts: Layouts) -> LayerBytes:
-    """Compute what a layer keeps: by the published count, the least and the most of three.
+    """Compute what a layer keeps: most likely, at least and at most.
 
     See `layer_counts`.
     """
     whole = layouts.tp if training.sequence_parallel else np.ones_like(layouts.tp)
-    counts = layer_counts(model, training, layouts)
     unit = training.microbatch * training.sequence / layouts.cp * model.hidden
-    return LayerBytes(
-        counts[0],
-        counts.min(axis=0),
-        counts.max(axis=0),
-        unit * KEPT_OF_A_RECOMPUTED_LAYER / whole,
-    )
+    again = unit * KEPT_OF_A_RECOMPUTED_LAYER / whole
+    if by_tensors_alone(model):
+        average, most = _kinds(model, training, layouts)
+        return LayerBytes(most, average, most, again)
+    counts = layer_counts(model, training, layouts)
+    return LayerBytes(counts[0], counts.min(axis=0), counts.max(axis=0), again)
+
+
+def by_tensors_alone(model: Model) -> bool:
+    """Tell whether only the count by tensors says something of a model.
+
+    The published coefficients, and the count by width, are of a dense layer with plain
+    attention: experts read k copies of a token, and latent attention keeps keys and values
+    of all heads and the latents beside them.
+    """
+    return model.experts is not None or model.latent is not None
 
 
 def layer_counts(model: Model, training: Training, layouts: Layouts) -> F64:
@@ -93,9 +104,10 @@ def layer_counts(model: Model, training: Training, layouts: Layouts) -> F64:
     by tensors   (8 + 4·q/h + 2·kv/h + 6·f/h)/t (4·f/h without gate) counted
     ============ =================================================== ====================
 
-    f is the width of the MLP, of experts the width that a token visits; q the width of all
-    query heads and kv that of keys and values together. The last count has no dropout where
-    there is a gate, as such models have none, and adds what is particular to
+    f is the width of the MLP, q that of all query heads and kv that of keys and values
+    together. The first two are of a dense layer with plain attention. The last count has no
+    dropout where there is a gate, as such models have none, has for f with experts the
+    width that a token visits, and adds what is particular to
 
     - latent attention: keys and values expanded to all heads, and both latents before and
       after their norm;
@@ -104,49 +116,52 @@ def layer_counts(model: Model, training: Training, layouts: Layouts) -> F64:
 
     Of a MLP of width 4h without gate and as many heads of keys as of queries, all three are
     34; Llama 3 405B: 34, 31 and 31.75. Where some layers are dense and some have experts,
-    the second count is the average, the third that of the larger kind.
+    the third count is that of the larger kind.
     """
     t = layouts.tp
     whole = t if training.sequence_parallel else np.ones_like(t)
+    by_width = SHARDED_BESIDE_MLP + MLP_BYTES * model.ffn / model.hidden
+    counts = np.stack([REPLICATED / whole + SHARDED / t, REPLICATED / whole + by_width / t])
+    most = _kinds(model, training, layouts)[1]
+    return np.vstack([_in_bytes(counts, model, training, layouts), most])
+
+
+def _in_bytes(counts: F64, model: Model, training: Training, layouts: Layouts) -> F64:
+    """Turn counts in b·(s/c)·h into bytes, with attention scores if they are kept."""
     scores = np.zeros(len(layouts))
     if training.recompute == "none":
-        scores = SCORES_BYTES * model.heads * training.sequence / (model.hidden * t)
-    by_width = SHARDED_BESIDE_MLP + MLP_BYTES * _average_width(model) / model.hidden
-    counts = np.stack(
-        [
-            REPLICATED / whole + SHARDED / t,
-            REPLICATED / whole + by_width / t,
-            _by_tensors(model, training, layouts),
-        ]
-    )
+        scores = (
+            SCORES_BYTES * model.heads * training.sequence / (model.hidden * layouts.tp)
+        )
     unit = training.microbatch * training.sequence / layouts.cp * model.hidden
-    counted: F64 = unit * (counts + scores)
-    return counted
+    return np.asarray(unit * (counts + scores))
 
 
-def _average_width(model: Model) -> float:
-    """Width of the MLP that a token meets, the average over layers."""
-    if model.experts is None:
-        return float(model.ffn)
-    visited = (model.experts.top_k + model.experts.shared) * model.experts.ffn
-    dense = model.layers - model.moe_layers
-    return (dense * model.ffn + model.moe_layers * visited) / model.layers
+def _kinds(model: Model, training: Training, layouts: Layouts) -> tuple[F64, F64]:
+    """Bytes of a layer by its tensors: the average, and of the kind that keeps most."""
+    dense, moe = _by_tensors(model, training, layouts)
+    share = model.moe_layers / model.layers
+    most = {0.0: dense, 1.0: moe}.get(share, np.maximum(dense, moe))
+    # no more than the largest by a rounding error either
+    average = np.minimum(dense * (1 - share) + moe * share, most)
+    average, most = _in_bytes(np.stack([average, most]), model, training, layouts)
+    return average, most
 
 
-def _by_tensors(model: Model, training: Training, layouts: Layouts) -> F64:
+def _by_tensors(model: Model, training: Training, layouts: Layouts) -> tuple[F64, F64]:
+    """Tell what a layer without and one with experts keep, in b·(s/c)·h bytes."""
     t = layouts.tp
     whole = t if training.sequence_parallel else np.ones_like(t)
     inner = GATED_MLP_BYTES if model.gated else MLP_BYTES
     attention = _attention_width(model) * BF16_BYTES
-    mlps: list[F64] = [inner * model.ffn / model.hidden / t]
-    if model.experts is not None:
-        copies = BF16_BYTES * model.experts.top_k / (1 if training.expert_tp else t)
-        visited = (model.experts.top_k + model.experts.shared) * model.experts.ffn
-        moe = copies + inner * visited / model.hidden / t
-        mlps = [moe] if model.moe_layers == model.layers else [*mlps, moe]
-    largest: F64 = np.stack(mlps).max(axis=0)
     inputs: F64 = (4 * BF16_BYTES + (0.0 if model.gated else DROPOUT_BYTES)) / whole
-    return inputs + attention / model.hidden / t + largest
+    beside = inputs + attention / model.hidden / t
+    dense = beside + inner * model.ffn / model.hidden / t
+    if model.experts is None:
+        return dense, dense
+    copies = BF16_BYTES * model.experts.top_k / (1 if training.expert_tp else t)
+    visited = (model.experts.top_k + model.experts.shared) * model.experts.ffn
+    return dense, beside + copies + inner * visited / model.hidden / t
 
 
 def _attention_width(model: Model) -> int:

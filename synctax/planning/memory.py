@@ -41,7 +41,8 @@ class Memory:
     state_bytes : (k,) float64
         Parameters, gradients and optimizer.
     activation_bytes : (k,) float64
-        Of all microbatches in flight, by the published coefficients.
+        Of all microbatches in flight, by the published coefficients; with experts or
+        latent attention by the tensors of a layer.
     memory_bytes : (k,) float64
         Both, for the average stage of L/p layers.
     memory_lo_bytes, memory_hi_bytes : (k,) float64
@@ -93,7 +94,7 @@ def memory(
     held = in_flight(training, layouts)
     state = state_bytes(model, training, layouts)
 
-    activations = _stage(layers, again, one.published, one.recomputed, held)
+    activations = _stage(layers, again, one.likely, one.recomputed, held)
     low = _stage(layers, again, one.low, one.recomputed, held)
     first, last = (
         _stage(fullest, of_fullest, one.high, one.recomputed, microbatches)
@@ -131,7 +132,7 @@ def full_recompute_to_fit(
     """
     layers = average_layers(model, layouts)
     one = layer_bytes(model, training, layouts)
-    kept, kept_again, held = one.published, one.recomputed, in_flight(training, layouts)
+    kept, kept_again, held = one.likely, one.recomputed, in_flight(training, layouts)
     state = state_bytes(model, training, layouts)
 
     def needs(again: F64) -> F64:

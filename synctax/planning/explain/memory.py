@@ -3,7 +3,11 @@
 from collections.abc import Iterator
 from typing import Final
 
-from synctax.planning.activations import layer_bytes, layer_counts
+from synctax.planning.activations import (
+    by_tensors_alone,
+    layer_bytes,
+    layer_counts,
+)
 from synctax.planning.explain.terms import Row, Terms
 from synctax.planning.state import BYTES_PER_PARAMETER, GATHERED_LAYERS
 from synctax.texts import number, size_bytes
@@ -15,7 +19,7 @@ _COUNTS: Final = (
     ("activation_layer_by_width_bytes", "by the width of the MLP"),
     (
         "activation_layer_by_tensors_bytes",
-        "by its tensors (gate, KV heads, latents, experts)",
+        "by its tensors (gate, KV heads)",
     ),
 )
 
@@ -42,8 +46,11 @@ def memory_rows(known: Terms) -> Iterator[Row]:
     total = float(held.memory_bytes[at])
     budget = known.plan.setting.budget_bytes
     yield known.row(_SECTION, "memory_bytes", total, "bytes", "{state} + {activations}")
+    smallest = "by the smallest of the counts"
+    if by_tensors_alone(known.plan.setting.model):
+        smallest = "by the average layer, dense ones among them"
     for name, what in (
-        ("memory_lo_bytes", "by the smallest of the counts"),
+        ("memory_lo_bytes", smallest),
         (
             "memory_hi_bytes",
             "by the largest, of the fullest stage, with embedding and logits",
@@ -79,18 +86,24 @@ def _state(known: Terms) -> Row:
 
 def _layer(known: Terms) -> Iterator[Row]:
     model, training = known.plan.setting.model, known.plan.setting.training
-    counts = layer_counts(model, training, known.layouts)[:, 0].tolist()
     unit = "{b}·{s}/{c}·{h}"
+    size = {key: known.symbols[key] for key in ("b", "s", "c", "h", "t")}
+    tokens = size["b"] * size["s"] / size["c"] * size["h"] / size["t"]
+    if by_tensors_alone(model):
+        likely = float(layer_bytes(model, training, known.layouts).likely[0])
+        known = known.with_symbols(tensors=likely / tokens)
+        yield known.row(
+            _SECTION, _COUNTS[0][0], likely, "bytes", f"{unit}·{{tensors}}/{{t}}"
+        )
+        return
+    counts = layer_counts(model, training, known.layouts)[:, 0].tolist()
     split = "34/{t}" if training.sequence_parallel else "(10 + 24/{t})"
     scores = ""
     if training.recompute == "none":
         known = known.with_symbols(a=model.heads)
         scores = " + 5·{a}·{s}/({h}·{t})"
     template = f"{unit}·({split}{scores})" if scores else f"{unit}·{split}"
-    name, what = _COUNTS[0]
-    yield known.row(_SECTION, name, counts[0], "bytes", template)
-    size = {key: known.symbols[key] for key in ("b", "s", "c", "h", "t")}
-    tokens = size["b"] * size["s"] / size["c"] * size["h"] / size["t"]
+    yield known.row(_SECTION, _COUNTS[0][0], counts[0], "bytes", template)
     for (name, what), value in zip(_COUNTS[1:], counts[1:], strict=True):
         said = (
             f"{what}: {number(value / tokens)}/t in place of {number(counts[0] / tokens)}/t"
@@ -109,7 +122,7 @@ def _in_flight(known: Terms) -> Row:
 def _activations(known: Terms) -> Row:
     setting = known.plan.setting
     one = layer_bytes(setting.model, setting.training, known.layouts)
-    known = known.with_symbols(layer=float(one.published[0]), kept=float(one.recomputed[0]))
+    known = known.with_symbols(layer=float(one.likely[0]), kept=float(one.recomputed[0]))
     template = "{layer}·{l}·{held}"
     if known.symbols["r"]:
         template = "(({l} − {r})·{layer} + {r}·{kept})·{held} + {layer}"
