@@ -3,29 +3,15 @@
 from collections.abc import Iterator
 from typing import Final
 
-import numpy as np
-
-from synctax.arrays import I64, Bool
 from synctax.planning.costs import Costs
 from synctax.planning.divisibility import CHUNKS_WITHOUT_LAYERS
-from synctax.planning.domains import (
-    CP,
-    DP,
-    DP_LAST,
-    EP,
-    PP,
-    TP,
-    apart,
-    own_order,
-    sizes,
-    spans,
-)
-from synctax.planning.layout import Layouts, take
+from synctax.planning.domains import DP_LAST
+from synctax.planning.layout import Layouts
+from synctax.planning.link_cautions import link_cautions
 from synctax.planning.pipeline import output_work, split_layers
-from synctax.planning.platform import Tier
-from synctax.planning.rule import Rule, always, each, keyed, nothing, seconds
+from synctax.planning.rule import Rule, always, each, keyed, nothing
 from synctax.planning.setting import Setting
-from synctax.planning.training import DIMENSIONS, ORDERS
+from synctax.planning.training import ORDERS
 from synctax.texts import number, percent, size_bytes
 
 FAR_REACH: Final = 8.0
@@ -59,8 +45,7 @@ def cautions(setting: Setting, layouts: Layouts, cost: Costs) -> tuple[Rule, ...
         *_kv_copies(setting, layouts),
         _sequence_parallel(setting, layouts),
         _close_to_full(setting, cost),
-        *(_rails(setting, layouts, cost, row) for row in (CP, EP, PP, DP)),
-        *_tiers(setting, layouts, cost),
+        *link_cautions(setting, layouts, cost),
         *_far(setting, cost),
         _few_tokens(setting, layouts),
         _order(setting, layouts, cost),
@@ -176,94 +161,6 @@ def _close_to_full(setting: Setting, cost: Costs) -> Rule:
         ),
         nothing,
         "the upper end of the range of memory fits",
-    )
-
-
-def _rails(setting: Setting, layouts: Layouts, cost: Costs, row: int) -> Rule:
-    host, name = setting.platform.gpus_per_host, DIMENSIONS[row]
-
-    def reason(far: int) -> str:
-        return (
-            f"{name.upper()} leaves the domain with neighbours {far:,} ranks apart, no "
-            f"multiple of the {host} GPUs of a host: local indices differ, and with them "
-            "rails"
-        )
-
-    def words(rows: I64) -> list[str]:
-        some, order = take(layouts, rows), cost.placement.order[rows]
-        far = own_order(apart, setting.training, some, order)[row]
-        return keyed(reason, far)(np.arange(len(rows)))
-
-    return Rule(
-        f"{name}_rails",
-        ~cost.placement.rails[row],
-        words,
-        nothing,
-        f"ranks that {name.upper()} joins over NICs have one local index",
-    )
-
-
-def _tiers(setting: Setting, layouts: Layouts, cost: Costs) -> Iterator[Rule]:
-    """Warn of what crosses an oversubscribed tier and is not the outermost dimension."""
-    slow = [tier for tier in setting.platform.tiers if tier.oversubscription > 1]
-    if not slow:
-        return
-    degrees = sizes(layouts)
-    outermost = _outermost(layouts, cost.placement.order == DP_LAST)
-    for tier in slow:
-        crosses = crossing(setting, layouts, cost, tier)
-        for row in (TP, CP, EP, PP, DP):
-            other = (degrees[row] > 1) & (outermost != row)
-            yield _tier(cost, tier, row, crosses[row] & other)
-
-
-def crossing(setting: Setting, layouts: Layouts, cost: Costs, tier: Tier) -> Bool:
-    """Tell which dimensions have a group in two blocks of a tier.
-
-    Parameters
-    ----------
-    setting : Setting
-    layouts : Layouts
-        k of them.
-    cost : Costs
-    tier : Tier
-
-    Returns
-    -------
-    (5, k) bool
-        Rows as in DIMENSIONS.
-    """
-    whole = own_order(spans, setting.training, layouts, cost.placement.order)
-    ranks = layouts.tp * layouts.pp * layouts.dp * layouts.cp
-    return np.asarray((tier.gpus % whole != 0) & (ranks > tier.gpus))
-
-
-def _outermost(layouts: Layouts, dp_last: Bool) -> I64:
-    """Find the dimension that varies slowest over ranks."""
-    p, d = layouts.pp > 1, layouts.dp > 1
-    inner = np.where(layouts.cp > 1, CP, TP)
-    pp_last = np.where(p, PP, np.where(d, DP, inner))
-    return np.where(dp_last & d, DP, pp_last)
-
-
-def _tier(cost: Costs, tier: Tier, row: int, broken: Bool) -> Rule:
-    name = DIMENSIONS[row]
-    times_slower = number(tier.oversubscription)
-
-    def reason(at: int) -> str:
-        sent = getattr(cost.volumes, f"{name}_bytes")[at]
-        return (
-            f"{name.upper()} crosses blocks of {tier.gpus:,} GPUs, {times_slower}:1 "
-            f"oversubscribed, with {size_bytes(sent)} a step "
-            f"({seconds(cost.times.sending_s[row, at])}), and is not outermost"
-        )
-
-    return Rule(
-        f"{name}_tier_{tier.gpus}",
-        broken,
-        each(reason),
-        nothing,
-        f"{name.upper()} within {tier.gpus:,} GPUs, or outermost",
     )
 
 

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from synctax.arrays import I64
 from synctax.planning.barriers import BARRIER_GROUPS
+from synctax.planning.costs import sent_bytes
 from synctax.planning.divisibility import CHUNKS_WITHOUT_LAYERS
-from synctax.planning.domains import sizes
 from synctax.planning.pipeline import split_layers
 from synctax.planning.ties import within_error
 from synctax.planning.training import DIMENSIONS, ORDERS
@@ -102,11 +102,11 @@ def _judged(plan: "Plan", at: I64) -> Columns:
         "order": np.array(ORDERS, object)[plan.costs.placement.order[at]],
         "barrier_group": groups[plan.costs.barriers.group[at]],
     }
-    degrees = sizes(plan.layouts)
+    sent = sent_bytes(plan.costs.volumes)
     links = np.array([None, "nvlink", "nic"], object)
     for row, name in enumerate(DIMENSIONS):
         link = np.where(plan.costs.placement.inside[row, at], 1, 2)
-        told[f"{name}_link"] = links[np.where(degrees[row, at] > 1, link, 0)]
+        told[f"{name}_link"] = links[np.where(sent[row, at] > 0, link, 0)]
     return told
 
 

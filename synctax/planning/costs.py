@@ -102,9 +102,11 @@ def costs(setting: Setting, layouts: Layouts) -> Costs:
     sent = volumes(model, training, layouts, again)
     joined = "inner" if setting.tax is None else setting.tax.joined
     met = barriers(model, training, layouts, again, joined=joined)
-    where = place(setting.platform, training, layouts, sent_bytes(sent))
+    experts = model.experts is not None
+    table = sent_bytes(sent)
+    where = place(setting.platform, training, layouts, table, experts=experts)
     busy_s = compute_s(setting, held.recompute_flop_share)
-    spent = times(setting, layouts, where, sent_bytes(sent), busy_s)
+    spent = times(setting, layouts, where, table, busy_s)
     waits = taxed(setting.tax, met, busy_s)
     uneven, idle = imbalance(model, training, layouts), bubble(training, layouts)
     exposed_s = spent.exposed_s.sum(axis=0)

@@ -1,13 +1,14 @@
 """Where the groups of a layout come to lie: inside a domain of NVLink, or across NICs."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
 
 from synctax.arrays import F64, I8, I64, Bool
-from synctax.planning.layout import Layouts
+from synctax.planning.crossings import Traffic, links, worse
+from synctax.planning.groups import Groups, contiguous
+from synctax.planning.layout import Layouts, take
 from synctax.planning.platform import Platform
 from synctax.planning.training import DIMENSIONS, ORDERS, Order, Training
 
@@ -18,6 +19,12 @@ DP_LAST: Final = 1
 
 TP, PP, DP, CP, EP = range(len(DIMENSIONS))
 """Rows of what is told of every dimension."""
+
+EXPERT_DP: Final = len(DIMENSIONS)
+"""Where `placed_groups` has those that reduce gradients of experts."""
+
+TRAFFIC: Final[tuple[Traffic, ...]] = ("ring", "pairs", "ring", "ring", "all", "ring")
+"""Whom ranks of `placed_groups` send to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,19 +37,38 @@ class Placement:
         Of ranks: index in ORDERS.
     inside : (5, k) bool
         Whether no group of it leaves a domain; so too where it has one rank.
-    oversubscription : (5, k) float64
-        What the rate of NICs is divided by for it: 1 where it crosses no tier, or no NIC.
+    span : (5, k) int64
+        Contiguous ranks that hold whole groups: the least such block; 1 for one rank.
+    stride : (5, k) int64
+        How far apart neighbours of a group are, in ranks.
+    crowding : (5, k) float64
+        Flows that leave a block of a tier, over the NICs that its uplinks carry, where
+        that is most: 0 where it crosses no tier, or no NIC.
     rails : (5, k) bool
-        Whether ranks that talk over NICs have one local index; so too inside a domain.
+        Whether ranks that talk over NICs have one local index, or a group the same ones
+        on every host; so too inside a domain.
     together : (5, k) int64
-        Ranks of a group that lie in one domain.
+        Ranks of a group in a domain that it touches, where they are fewest.
+
+    Notes
+    -----
+    Rows of DP are of the ranks that gradients are reduced over: those of CP too where
+    `Training.shard_over` says so. Gradients of experts have groups of their own, see
+    `placed_groups`; of both what is worse counts.
     """
 
     order: I8
     inside: Bool
-    oversubscription: F64
+    span: I64
+    stride: I64
+    crowding: F64
     rails: Bool
     together: I64
+
+    @property
+    def oversubscription(self) -> F64:
+        """What the rate of one NIC is divided by, (5, k): 1 where uplinks suffice."""
+        return np.maximum(self.crowding, 1.0)
 
 
 def sizes(layouts: Layouts) -> I64:
@@ -113,11 +139,8 @@ def strides(training: Training, layouts: Layouts, order: Order) -> I64:
     return np.array([np.ones_like(t), pp, dp, t, expert_tp(training, layouts)])
 
 
-def spans(training: Training, layouts: Layouts, order: Order) -> I64:
-    """Tell how many contiguous ranks hold whole groups: the least such block.
-
-    The block of data parallelism holds the ranks that gradients are reduced over, those
-    of context parallelism too where `shard_over` says so.
+def placed_groups(training: Training, layouts: Layouts, order: Order) -> tuple[Groups, ...]:
+    """Tell how the groups of every dimension lie.
 
     Parameters
     ----------
@@ -128,93 +151,71 @@ def spans(training: Training, layouts: Layouts, order: Order) -> I64:
 
     Returns
     -------
-    (5, k) int64
-        Rows as in DIMENSIONS; 1 where a dimension has one rank.
+    tuple of Groups
+        As in DIMENSIONS, and then those that reduce gradients of experts: the t·d·c ranks
+        of a stage, or as many as are left beside experts and what they are split over.
 
-    Examples
-    --------
-    >>> from synctax.planning.layout import Layout
-    >>> one = Layouts.of([Layout(tp=8, pp=16, dp=8)])
-    >>> spans(Training(2048, 8192), one, "tp-cp-ep-pp-dp")[:, 0].tolist()
-    [8, 128, 1024, 1, 1]
-    """
-    degree = sizes(layouts)
-    whole = strides(training, layouts, order) * degree
-    whole[degree == 1] = 1
-    if training.shard_over == "d*c":
-        whole[DP] = np.where(layouts.dp == 1, whole[CP], whole[DP])
-    return whole
-
-
-def apart(training: Training, layouts: Layouts, order: Order) -> I64:
-    """Tell how far apart ranks are that talk to each other, at least.
-
-    As `strides`, but gradients are reduced over ranks of context parallelism too where
-    `shard_over` says so.
-
-    Parameters
+    References
     ----------
-    training : Training
-    layouts : Layouts
-        k of them.
-    order : Order
-
-    Returns
-    -------
-    (5, k) int64
-        Rows as in DIMENSIONS.
+    Megatron-Core, parallel_state.py, RankGenerator.
     """
+    t, p, d, c, e = layouts.tp, layouts.pp, layouts.dp, layouts.cp, layouts.ep
+    ranks = t * p * d * c
     far = strides(training, layouts, order)
-    if training.shard_over == "d*c":
-        far[DP] = np.where(layouts.cp > 1, far[CP], far[DP])
-    return far
+    split = expert_tp(training, layouts) * e
+    of_experts = split if order == ORDERS[PP_LAST] else split * p
+    replicas = np.maximum(t * d * c // split, 1)
+    return (
+        contiguous(far[TP], t, ranks),
+        contiguous(far[PP], p, ranks),
+        _replicas(training, layouts, order, far[DP]),
+        contiguous(far[CP], c, ranks),
+        contiguous(far[EP], e, ranks),
+        contiguous(of_experts, replicas, ranks),
+    )
 
 
-def own_order(
-    of: Callable[[Training, Layouts, Order], I64],
-    training: Training,
-    layouts: Layouts,
-    order: I8,
-) -> I64:
-    """Tell strides or spans of layouts that have each an order of their own.
-
-    Parameters
-    ----------
-    of : callable
-        `strides`, `spans` or `apart`.
-    training : Training
-    layouts : Layouts
-        k of them.
-    order : (k,) int8
-        Index in ORDERS.
-
-    Returns
-    -------
-    (5, k) int64
-        Rows as in DIMENSIONS.
-    """
-    both = [of(training, layouts, one) for one in ORDERS]
-    return np.where(order == DP_LAST, both[DP_LAST], both[PP_LAST])
+def _replicas(training: Training, layouts: Layouts, order: Order, far: I64) -> Groups:
+    """Lay the ranks that hold the same of what is not of experts."""
+    t, p, d, c = layouts.tp, layouts.pp, layouts.dp, layouts.cp
+    ranks = t * p * d * c
+    if training.shard_over == "d":
+        return contiguous(far, d, ranks)
+    stages_between = p if order == ORDERS[DP_LAST] else np.ones_like(p)
+    several = (stages_between > 1) & (c > 1) & (d > 1)
+    runs = np.where(several, d, 1)
+    stride = np.where(c > 1, t, far)
+    run = np.where(several, c, c * d)
+    tiles = np.where(several, p, np.maximum(ranks // (stride * run), 1))
+    return Groups(stride, run, tiles, runs, ranks)
 
 
 def place(
-    platform: Platform, training: Training, layouts: Layouts, volumes_bytes: F64
+    platform: Platform,
+    training: Training,
+    layouts: Layouts,
+    volumes_bytes: F64,
+    *,
+    experts: bool = False,
 ) -> Placement:
     """Place layouts on a platform, ranks in order on its GPUs, domain after domain.
 
     A group stays in a domain iff its block divides the domain: blocks of 16 that merely
     fit into 72 straddle its end every few domains, and the slowest group sets the pace.
+    The same holds for the blocks of a tier, see `crossings.crosses`.
 
     Parameters
     ----------
     platform : Platform
     training : Training
         Its `order`, where it tells one, else for each layout the one with less time on
-        NICs; the first of ORDERS where both take the same.
+        NICs, each group at the rate of one; the first of ORDERS where both take the same.
     layouts : Layouts
         k of them.
     volumes_bytes : (5, k) float64
         What a GPU sends in a step, by dimension.
+    experts : bool
+        Whether the model has experts, whose gradients are reduced in groups of their own.
 
     Returns
     -------
@@ -225,8 +226,10 @@ def place(
     Mapping TP, PP and DP to NVLink and InfiniBand Domains, placement rules.
     """
     if training.order is not None:
-        return _in_order(platform, training, layouts, training.order)
-    both = [_in_order(platform, training, layouts, order) for order in ORDERS]
+        return _in_order(platform, training, layouts, training.order, experts=experts)
+    both = [
+        _in_order(platform, training, layouts, order, experts=experts) for order in ORDERS
+    ]
     over_nic = [
         (np.where(one.inside, 0.0, volumes_bytes) * one.oversubscription).sum(axis=0)
         for one in both
@@ -234,13 +237,11 @@ def place(
     # of equal ones Megatron-Core's default
     other = (over_nic[DP_LAST] < over_nic[PP_LAST]) & dp_may_be_last(training, layouts)
     first, second = both
-    return Placement(
-        np.where(other, DP_LAST, PP_LAST).astype(np.int8),
-        np.where(other, second.inside, first.inside),
-        np.where(other, second.oversubscription, first.oversubscription),
-        np.where(other, second.rails, first.rails),
-        np.where(other, second.together, first.together),
-    )
+    chosen = {
+        field.name: np.where(other, getattr(second, field.name), getattr(first, field.name))
+        for field in fields(Placement)
+    }
+    return Placement(**chosen)
 
 
 def dp_may_be_last(training: Training, layouts: Layouts) -> Bool:
@@ -292,32 +293,34 @@ def straddles(block: int, span: int, ranks: int) -> int | None:
 
 
 def _in_order(
-    platform: Platform, training: Training, layouts: Layouts, order: Order
+    platform: Platform,
+    training: Training,
+    layouts: Layouts,
+    order: Order,
+    *,
+    experts: bool,
 ) -> Placement:
-    whole = spans(training, layouts, order)
-    ranks = layouts.tp * layouts.pp * layouts.dp * layouts.cp
-    # all ranks in one domain: nothing is left to straddle
-    inside = (platform.domain % whole == 0) | (ranks <= platform.domain)
-    divided = np.ones(whole.shape)
-    for tier in platform.tiers:
-        crosses = ~inside & (whole > tier.gpus) & (ranks > tier.gpus)
-        worse = np.maximum(divided, tier.oversubscription)
-        divided = np.where(crosses, worse, divided)
-    near = apart(training, layouts, order)
-    rails = inside | (near % platform.gpus_per_host == 0)
-    first = np.full(len(layouts), ORDERS.index(order), np.int8)
-    together = _together(platform, training, layouts, near, order)
-    return Placement(first, inside, divided, rails, together)
+    # virtual stages move no rank
+    first, kind = _runs(layouts)
+    groups = placed_groups(training, take(layouts, first), order)
+    each = [links(platform, *one) for one in zip(groups, TRAFFIC, strict=True)]
+    if experts:
+        each[DP] = worse(each[DP], each[EXPERT_DP])
+    rows = each[:EXPERT_DP]
+    return Placement(
+        np.full(len(layouts), ORDERS.index(order), np.int8),
+        np.array([one.inside[kind] for one in rows]),
+        np.array([one.span[kind] for one in rows]),
+        np.array([one.stride[kind] for one in rows]),
+        np.array([one.crowding[kind] for one in rows]),
+        np.array([one.rails[kind] for one in rows]),
+        np.array([one.together[kind] for one in rows]),
+    )
 
 
-def _together(
-    platform: Platform, training: Training, layouts: Layouts, near: I64, order: Order
-) -> I64:
-    """Count the ranks of a group in one domain, by how far apart neighbours are."""
-    degree = sizes(layouts)
-    if training.shard_over == "d*c":
-        # stages lie between the ranks of CP and those of DP where DP comes last
-        apart_by_stages = (order == ORDERS[DP_LAST]) & (layouts.cp > 1) & (layouts.pp > 1)
-        degree[DP] *= np.where(apart_by_stages, 1, layouts.cp)
-        degree[DP] = np.where(apart_by_stages, layouts.cp, degree[DP])
-    return np.clip(platform.domain // near, 1, degree)
+def _runs(layouts: Layouts) -> tuple[I64, I64]:
+    """Find runs of layouts of the same degrees: where each begins, and which each is in."""
+    degrees = sizes(layouts)
+    new = np.ones(len(layouts), np.bool_)
+    new[1:] = (degrees[:, 1:] != degrees[:, :-1]).any(axis=0)
+    return np.flatnonzero(new), np.cumsum(new) - 1

@@ -18,6 +18,7 @@ from synctax.planning.cautions import cautions
 from synctax.planning.costs import Costs, costs
 from synctax.planning.eliminations import eliminations
 from synctax.planning.layout import Layout, Layouts
+from synctax.planning.link_cautions import domain_notes
 from synctax.planning.pareto import pareto
 from synctax.planning.platform import Platform
 from synctax.planning.platform import check as check_platform
@@ -216,13 +217,15 @@ def judge(setting: Setting, layouts: Layouts, notes: tuple[Note, ...] = ()) -> P
     feasible = np.ones(len(layouts), np.bool_)
     for rule in rules:
         feasible &= ~rule.broken
-    told = (*notes, *cost.taxed.notes, *_eliminated(rules))
+    warned = cautions(setting, layouts, cost)
+    of_domain = domain_notes(setting, warned, feasible)
+    told = (*notes, *cost.taxed.notes, *of_domain, *_eliminated(rules))
     return Plan(
         setting,
         layouts,
         cost,
         rules,
-        cautions(setting, layouts, cost),
+        warned,
         feasible,
         _places(cost, feasible),
         _front(cost, feasible),

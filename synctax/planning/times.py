@@ -23,7 +23,7 @@ class Times:
     sending_s : (5, k) float64
         Of each dimension, on the link that it uses, as if alone there.
     nvlink_s, nic_s : (k,) float64
-        Of all dimensions on each of the links.
+        Of all dimensions that stay in a domain, and of all that leave it.
     exposed_s : (5, k) float64
         What of it no computation hides.
     """
@@ -73,9 +73,10 @@ def times(
     -------
     Times
     """
-    pooled = setting.assumptions.pooled_nics
-    over_nic_bytes_per_s = nic_bytes_per_s(setting, layouts, placement, pooled=pooled)
-    rate = np.where(placement.inside, setting.nvlink_bytes_per_s, over_nic_bytes_per_s)
+    over_nic = nic_bytes_per_s(
+        setting, layouts, placement, pooled=setting.assumptions.pooled_nics
+    )
+    rate = np.where(placement.inside, setting.nvlink_bytes_per_s, over_nic)
     sending_s = sent_bytes / rate
     nvlink_s = np.where(placement.inside, sending_s, 0.0).sum(axis=0)
     nic_s = np.where(placement.inside, 0.0, sending_s).sum(axis=0)
@@ -93,8 +94,12 @@ def nic_bytes_per_s(
 
     Of k ranks that a group has in a domain, each sends on to the next over NVLink, and what
     crosses to the next domain is spread over the NICs of all k: a ring is k times as fast
-    as one NIC, up to NVLink. In an all-to-all each rank sends its own, and of n - 1 others
-    k - 1 are reached over NVLink. Stages of a pipeline send to one neighbour each.
+    as one NIC. In an all-to-all each rank sends its own, and of n - 1 others k - 1 are
+    reached over NVLink. Stages of a pipeline send to one neighbour each. Of k what it is in
+    the domain where it is least.
+
+    What leaves a block of a tier goes no faster than its uplinks carry it, and what runs
+    over NVLink beside it takes its time too: the longest of these counts.
 
     Parameters
     ----------
@@ -110,14 +115,15 @@ def nic_bytes_per_s(
     (5, k) float64
         Rows as in DIMENSIONS; of use where a group is not inside a domain.
     """
-    own = setting.nic_bytes_per_s / placement.oversubscription
-    if not pooled:
-        return own
-    times_own = placement.together.astype(np.float64)
-    n = np.maximum(sizes(layouts), 2)
-    times_own[PP] = 1.0
-    times_own[EP] = (n[EP] - 1) / np.maximum(n[EP] - placement.together[EP], 1)
-    return np.minimum(own * times_own, setting.nvlink_bytes_per_s)
+    nics = np.ones(placement.together.shape)
+    if pooled:
+        nics = placement.together.astype(np.float64)
+        n = np.maximum(sizes(layouts), 2)
+        nics[PP] = 1.0
+        nics[EP] = (n[EP] - 1) / np.maximum(n[EP] - placement.together[EP], 1)
+    # a share of the uplinks, in NICs; as many as there are where no tier is crossed
+    nics = nics / np.maximum(placement.crowding * nics, 1.0)
+    return np.minimum(setting.nic_bytes_per_s * nics, setting.nvlink_bytes_per_s)
 
 
 def dp_exposed_s(training: Training, layouts: Layouts, sending_s: F64, busy_s: F64) -> F64:

@@ -14,19 +14,19 @@ from synctax.planning.domains import (
     EP,
     PP,
     TP,
-    apart,
     dp_may_be_last,
     place,
-    spans,
     straddles,
     strides,
 )
+from synctax.planning.explain.layout import explain
 from synctax.planning.inputs.named import read_platform
 from synctax.planning.layout import Layout, Layouts
 from synctax.planning.platform import Tier
 from synctax.planning.search import plan
 from synctax.planning.training import DIMENSIONS, ORDERS, Assumptions, Training
 from tests.planning.made import DEEPSEEK_V3, LLAMA_405B, table
+from tests.planning.test_groups import members
 
 H100 = read_platform("dgx-h100")
 RACK = read_platform("gb200-nvl72")
@@ -36,15 +36,6 @@ TRAINING = Training(2_048, 8_192)
 degree = st.sampled_from([1, 2, 3, 4, 6, 8, 9])
 layouts = st.builds(Layout, tp=degree, pp=degree, dp=degree, cp=degree)
 domains = st.sampled_from([1, 4, 8, 36, 64, 72])
-
-
-def groups(grid, joined):
-    """List groups of a grid, innermost dimension first, that differ in `joined` only."""
-    ranks = np.arange(np.prod(list(grid.values()))).reshape(list(grid.values())[::-1])
-    axes = list(grid)[::-1]
-    last = [axes.index(name) for name in axes if name in joined]
-    rest = [axis for axis in range(len(axes)) if axis not in last]
-    return ranks.transpose([*rest, *last]).reshape(-1, np.prod([grid[n] for n in joined]))
 
 
 def grid(layout, order):
@@ -68,25 +59,8 @@ def test_a_group_is_inside_iff_each_of_its_kind_has_all_ranks_in_one_domain(
 ):
     found = placed(replace(H100, domain=domain), order, layout)
     for row, name in enumerate(DIMENSIONS[:4]):
-        homes = groups(grid(layout, order), joined(name)) // domain
+        homes = members(grid(layout, order), joined(name)) // domain
         assert found.inside[row, 0] == (homes == homes[:, :1]).all(), name
-
-
-@given(layouts, st.sampled_from(ORDERS))
-def test_strides_and_spans_are_those_of_ranks_numbered_one_by_one(layout, order):
-    one = Layouts.of([layout])
-    far, whole = strides(TRAINING, one, order)[:, 0], spans(TRAINING, one, order)[:, 0]
-    near = apart(TRAINING, one, order)[:, 0]
-    for row, name in enumerate(DIMENSIONS[:4]):
-        first = groups(grid(layout, order), (name,))[0]
-        if len(first) > 1:
-            assert far[row] == first[1] - first[0], name
-        every = groups(grid(layout, order), joined(name))
-        if every.shape[1] > 1:
-            assert near[row] == np.diff(np.sort(every)).min(), name
-            assert (every // whole[row] == every[:, :1] // whole[row]).all(), name
-        else:
-            assert whole[row] == 1
 
 
 @given(
@@ -101,12 +75,12 @@ def test_experts_lie_as_on_a_grid_of_their_own(layout, expert_tp, domain):
         return
     left = stage // (split * layout.ep)
     own = {"tp": split, "ep": layout.ep, "dp": left, "pp": layout.pp}
-    homes = groups(own, ("ep",)) // domain
+    homes = members(own, ("ep",)) // domain
     found = placed(replace(H100, domain=domain), DEFAULT, layout, expert_tp=expert_tp)
     assert found.inside[EP, 0] == (homes == homes[:, :1]).all()
     # stages are the same ranks on both grids, as they have to be
-    dense = groups(grid(layout, DEFAULT), ("pp",))
-    np.testing.assert_array_equal(np.sort(groups(own, ("pp",)), 0), np.sort(dense, 0))
+    dense = members(grid(layout, DEFAULT), ("pp",))
+    np.testing.assert_array_equal(np.sort(members(own, ("pp",)), 0), np.sort(dense, 0))
 
 
 @given(
@@ -121,8 +95,8 @@ def test_dp_is_last_only_where_both_grids_have_the_same_stages(layout, expert_tp
     own = {"tp": split, "ep": layout.ep, "pp": layout.pp, "dp": left}
     training = replace(TRAINING, expert_tp=expert_tp)
     allowed = dp_may_be_last(training, Layouts.of([layout]))[0]
-    dense = {tuple(one) for one in groups(grid(layout, DP_OUTERMOST), ("pp",)).tolist()}
-    same = {tuple(one) for one in groups(own, ("pp",)).tolist()} == dense
+    dense = {tuple(one) for one in members(grid(layout, DP_OUTERMOST), ("pp",)).tolist()}
+    same = {tuple(one) for one in members(own, ("pp",)).tolist()} == dense
     if layout.ep > 1 and layout.pp > 1:
         assert allowed == same
     else:
@@ -159,7 +133,7 @@ def test_tp_and_pp_of_a_rack_are_inside_it_in_the_order_that_allows_it():
 
 def test_a_job_of_one_domain_stays_inside_though_its_blocks_do_not_divide_it():
     found = placed(RACK, DEFAULT, Layout(tp=8, pp=4, dp=2))
-    assert 72 % spans(TRAINING, table("tp8,pp4,dp2"), DEFAULT)[PP, 0]
+    assert 72 % found.span[PP, 0]
     assert found.inside.all()
 
 
@@ -180,27 +154,59 @@ def test_the_order_taken_has_no_more_time_on_nics_than_either(layout, domain):
     assert over_nic(None) == min(over_nic(order) for order in ORDERS)
 
 
-def test_only_what_is_larger_than_a_block_pays_for_the_tier_between_blocks():
+def test_only_what_does_not_tile_a_block_pays_for_the_tier_between_blocks():
     platform = replace(H100, tiers=(Tier(512, 2.0), Tier(1_024, 7.0)))
-    layout = Layout(tp=8, pp=16, dp=16)
+    layout = Layout(tp=8, pp=4, dp=64)
+    # 512 pipelines leave a block of 1,024, whose uplinks carry 1,024/7 NICs
     default = placed(platform, DEFAULT, layout).oversubscription[:, 0]
-    assert (default[TP], default[DP], default[PP]) == (1.0, 1.0, 7.0)
-    other = placed(platform, DP_OUTERMOST, layout).oversubscription[:, 0]
-    assert (other[TP], other[DP], other[PP]) == (1.0, 7.0, 1.0)
-    small = placed(platform, DEFAULT, Layout(tp=8, pp=16, dp=4)).oversubscription[:, 0]
-    assert (small[DP], small[PP]) == (1.0, 1.0)
+    assert default.tolist() == [1, pytest.approx(3.5), 1, 1, 1]
+    # 32 rings leave one, and have more than a NIC each
+    other = placed(platform, DP_OUTERMOST, layout)
+    assert other.crowding[:, 0].tolist() == [0, 0, pytest.approx(32 * 7 / 1_024), 0, 0]
+    assert (other.oversubscription == 1).all()
+    small = placed(platform, DEFAULT, Layout(tp=8, pp=4, dp=16)).crowding
+    assert (small == 0).all()
+
+
+def test_a_span_below_that_of_a_block_crosses_it_where_it_does_not_divide_it():
+    pods = replace(H100, tiers=(Tier(3_072, 7.0),))
+    found = placed(pods, DEFAULT, Layout(tp=8, pp=4, dp=256))
+    # 8 rings of 2,048 ranks lie in two pods, and are fewer than their uplinks
+    assert found.span[DP, 0] == 2_048
+    assert found.crowding[DP, 0] == pytest.approx(8 * 7 / 3_072)
+    whole = placed(pods, DEFAULT, Layout(tp=8, pp=4, dp=384))
+    assert whole.crowding[DP, 0] == 0
 
 
 def test_a_block_as_large_as_that_of_a_tier_does_not_cross_it():
     platform = replace(H100, tiers=(Tier(64, 7.0),))
     found = placed(platform, DEFAULT, Layout(tp=8, pp=16, dp=8))
+    # all ranks of a block are of other pipelines
     assert (found.oversubscription[DP, 0], found.oversubscription[PP, 0]) == (1.0, 7.0)
 
 
 def test_the_slowest_tier_that_is_crossed_counts():
-    platform = replace(H100, tiers=(Tier(128, 7.0), Tier(512, 2.0)))
+    platform = replace(H100, tiers=(Tier(32, 7.0), Tier(512, 2.0)))
     found = placed(platform, DEFAULT, Layout(tp=8, pp=16, dp=8))
     assert found.oversubscription[PP, 0] == 7.0
+    assert found.oversubscription[DP, 0] == pytest.approx(8 * 7 / 32)
+
+
+def test_llama_3_ran_dp_outermost_across_its_pods_and_was_no_slower():
+    pods = replace(H100, tiers=(Tier(3_072, 7.0),))
+    layout = Layout(tp=8, pp=16, dp=128)
+
+    def step(order):
+        training = replace(TRAINING, order=order)
+        one = Layouts.of([layout])
+        return plan(LLAMA_405B, pods, layout.gpus, training, layouts=one)
+
+    dp_last, pp_last = step(DP_OUTERMOST), step(DEFAULT)
+    assert dp_last.costs.step_s[0] <= pp_last.costs.step_s[0]
+    assert step(None).order(0) == DP_OUTERMOST
+    # 128 rings and 1,024 pipelines over uplinks for 3,072/7 = 439 NICs
+    assert dp_last.costs.placement.crowding[DP, 0] == pytest.approx(128 * 7 / 3_072)
+    assert pp_last.costs.placement.oversubscription[PP, 0] == pytest.approx(7 / 3)
 
 
 def test_experts_keep_the_default_order_where_megatron_has_no_other():
@@ -218,41 +224,23 @@ def test_pods_that_no_job_leaves_cost_nothing():
     assert (found.oversubscription == 1).all()
 
 
-def test_neighbours_with_other_local_indices_talk_across_rails():
+def test_pairs_need_one_local_index_and_rings_the_same_ones_on_every_host():
     assert placed(H100, DEFAULT, Layout(tp=8, pp=16, dp=8)).rails.all()
     # one of the four NICs of a tray each, wherever in the rack
     assert placed(RACK, DEFAULT, Layout(tp=4, pp=16, dp=32)).rails.all()
-    assert not placed(RACK, DEFAULT, Layout(tp=2, pp=16, dp=32)).rails[DP, 0]
-    found = placed(H100, DEFAULT, Layout(tp=4, pp=16, dp=16))
-    assert not found.rails[DP, 0]
-    assert found.rails[PP, 0]
-    # gradients are reduced over CP too, whose neighbours are 4 apart
-    with_cp = placed(H100, DEFAULT, Layout(tp=4, pp=16, dp=8, cp=2))
-    assert not with_cp.rails[DP, 0]
-    apart_only = placed(H100, DEFAULT, Layout(tp=4, pp=16, dp=8, cp=2), shard_over="d")
-    assert apart_only.rails[DP, 0]
+    # 0 and 4 of each host, or 1 and 5
+    assert placed(H100, DEFAULT, Layout(tp=4, pp=16, dp=16)).rails.all()
+    # 0, 3 and 6, then 1, 4 and 7
+    assert not placed(H100, DEFAULT, Layout(tp=3, pp=2, dp=8)).rails[DP, 0]
+    # a host and a half each
+    assert not placed(H100, DEFAULT, Layout(tp=4, pp=2, dp=3)).rails[DP, 0]
+    assert not placed(H100, DEFAULT, Layout(tp=4, pp=16, dp=3)).rails[PP, 0]
 
 
 def test_gradients_of_one_replica_are_reduced_over_cp():
-    one = table("tp8,pp16,dp1,cp8")
-    assert spans(TRAINING, one, DEFAULT)[DP, 0] == 64
-    assert spans(replace(TRAINING, shard_over="d"), one, DEFAULT)[DP, 0] == 1
-
-
-@given(layouts, st.sampled_from([1, 4, 8, 64]), st.sampled_from(ORDERS))
-def test_ranks_of_a_group_in_one_domain_are_counted(layout, domain, order):
-    # where degrees are powers of 2, no group lies unevenly in domains that are
-    if any(one & (one - 1) for one in (layout.tp, layout.pp, layout.dp, layout.cp)):
-        return
-    platform = replace(H100, domain=domain, gpus_per_host=domain)
-    found = placed(platform, order, layout).together[:, 0]
-    for row, name in enumerate(DIMENSIONS[:4]):
-        # stages may lie between the ranks of CP and of DP, which then are not one run
-        parts = joined(name)
-        if name == "dp" and order == DP_OUTERMOST and layout.cp > 1 and layout.pp > 1:
-            parts = ("cp",)
-        members = groups(grid(layout, order), parts)[0]
-        assert found[row] == (members // domain == members[0] // domain).sum()
+    one = Layout(tp=8, pp=16, dp=1, cp=8)
+    assert placed(H100, DEFAULT, one).span[DP, 0] == 64
+    assert placed(H100, DEFAULT, one, shard_over="d").span[DP, 0] == 1
 
 
 def sending_s(row, layout, *, pooled, model=LLAMA_405B, platform=H100, **more):
@@ -294,3 +282,50 @@ def test_of_an_all_to_all_only_what_leaves_the_domain_goes_over_nics():
     )
     # of 31 others 7 are on the same host
     assert pooled / own == pytest.approx(24 / 31)
+
+
+def test_a_rack_shares_out_over_the_nics_where_a_group_has_fewest_of_them():
+    # 72 mod 16 is 8: what straddles the end has 8 ranks on either side
+    layout = Layout(tp=16, pp=9, dp=7)
+    found = plan(LLAMA_405B, RACK, layout.gpus, TRAINING, layouts=Layouts.of([layout]))
+    assert found.costs.placement.together[TP, 0] == 8
+    own, shared = (
+        sending_s(TP, layout, pooled=pooled, platform=RACK) for pooled in (False, True)
+    )
+    assert own == pytest.approx(8 * shared)
+
+
+def test_uplinks_bound_what_shared_nics_bring():
+    across = Layout(tp=16, pp=8, dp=8)
+    # a group leaves a block of 24 over uplinks for 4 NICs
+    narrow = replace(H100, tiers=(Tier(24, 6.0),))
+    one, all_of_them = (
+        sending_s(TP, across, pooled=pooled, platform=narrow) for pooled in (False, True)
+    )
+    assert one == pytest.approx(8_117.5 / 50, rel=1e-4)
+    assert all_of_them == pytest.approx(8_117.5 / (4 * 50), rel=1e-4)
+
+
+def of_experts(layout, **more):
+    training = replace(TRAINING, **more)
+    one = Layouts.of([layout])
+    return plan(DEEPSEEK_V3, H100, layout.gpus, training, layouts=one)
+
+
+def test_gradients_of_experts_go_over_nics_though_one_replica_has_all_else():
+    layout = Layout(tp=1, pp=16, dp=1, cp=64, ep=32)
+    found = of_experts(layout, expert_tp=False, shard_over="d")
+    sent = float(found.costs.volumes.dp_bytes[0])
+    assert sent > 1e9
+    assert found.costs.times.sending_s[DP, 0] == pytest.approx(sent / 50e9)
+    assert found.to_frame().dp_link[0] == "nic"
+    rows = {row.quantity: row for row in explain(found, layout).rows}
+    assert rows["dp_block"].value == 64
+    assert "dp_stride" not in rows
+
+
+@pytest.mark.parametrize(("expert_tp", "link"), [(False, "nvlink"), (True, None)])
+def test_a_link_is_told_wherever_something_is_sent(expert_tp, link):
+    found = of_experts(Layout(tp=8, pp=16, dp=1, ep=4), expert_tp=expert_tp)
+    assert found.to_frame().dp_link[0] == link
+    assert (found.costs.volumes.dp_bytes[0] > 0) == (link is not None)

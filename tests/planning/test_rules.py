@@ -12,7 +12,7 @@ from synctax.planning.inputs.named import read_platform
 from synctax.planning.layout import Layout, Layouts, parse_layout
 from synctax.planning.platform import Tier
 from synctax.planning.remedies import memory_remedies
-from synctax.planning.rule import always, divisors, keyed, nearest
+from synctax.planning.rule import always, divisors, keyed, nearest, seconds
 from synctax.planning.search import judge, plan
 from synctax.planning.setting import Setting
 from synctax.planning.tax import plan_tax
@@ -309,8 +309,8 @@ WARNED = [
     ),
     (
         "dp_rails",
-        {"layout": "tp4,pp9,dp16"},
-        "DP leaves the domain with neighbours 4 ranks apart, no multiple of the 8 GPUs",
+        {"layout": "tp4,pp9,dp7"},
+        "DP leaves the domain with neighbours 4 ranks apart: on some hosts of 8 GPUs a",
     ),
     (
         "dp_tier_512",
@@ -319,7 +319,7 @@ WARNED = [
             "platform": replace(ROOMY, tiers=(Tier(512, 7.0), Tier(8_192, 1.0))),
             "training": replace(TRAINING, order=ORDERS[0]),
         },
-        "crosses blocks of 512 GPUs, 7:1 oversubscribed, with 33.5 GB a step (4.69 s), and",
+        "and is not outermost: 8 flows leave a block over uplinks for 73.1 NICs, no slower",
     ),
     (
         "pp_tier_512",
@@ -513,3 +513,64 @@ def test_memory_that_is_reserved_is_told():
         layouts=Layouts.of([parse_layout("tp8,pp8,dp8,cp2")]),
     )
     assert "of 75 GB (5 GB in reserve)" in told(found)[0]
+
+
+def test_nics_that_a_group_has_beside_its_one_are_told_where_they_count():
+    found = judged("tp16,pp8,dp8", assumptions=Assumptions(tp_across_domains=True))
+    assert "pooled_nics" in warns(found)
+    shared = judged(
+        "tp16,pp8,dp8",
+        assumptions=Assumptions(tp_across_domains=True, pooled_nics=True),
+    )
+    saved = 8_117.5 / 50 - 8_117.5 / 400
+    assert found.costs.step_s[0] - shared.costs.step_s[0] == pytest.approx(saved, rel=1e-3)
+    said = _warned(found)
+    assert "TP sends at the rate of one NIC: with the NICs of all its ranks in a" in said
+    both = [seconds(float(one.costs.step_s[0])) for one in (shared, found)]
+    assert f"domain a step takes {both[0]}, not {both[1]} (--pool-nics)" in said
+    assert "pooled_nics" not in warns(shared)
+    # one rank of each group in a domain has one NIC either way
+    assert "pooled_nics" not in warns(judged("tp8,pp9,dp8"))
+
+
+def test_racks_are_told_where_a_power_of_two_of_them_would_hold_groups():
+    batch = replace(TRAINING, sequence=4_096)
+    rack = replace(RACK, memory_bytes=1e15)
+    found = judged("tp1,pp4,dp64,ep64", DEEPSEEK_V3, rack, batch)
+    said = _warned(found)
+    assert "EP would not leave a domain of 64, and leaves one of 72: 256 GPUs are" in said
+    assert "(--domain 64)" in said
+    notes = {note.reason: note for note in found.notes}
+    assert notes["smaller_domain"].count == int(found.feasible[0]) == 1
+    fewer = replace(rack, domain=64)
+    assert "smaller_domain" not in warns(
+        judged("tp1,pp4,dp64,ep64", DEEPSEEK_V3, fewer, batch)
+    )
+
+
+@pytest.mark.parametrize("layout", ["tp8,pp9,dp14", "tp8,pp9,dp8", "tp8,pp2,dp4"])
+def test_racks_that_are_filled_or_enough_are_no_warning(layout):
+    found = judged(layout, platform=replace(RACK, memory_bytes=1e15))
+    assert "smaller_domain" not in warns(found)
+
+
+def test_each_tier_tells_its_own_flows():
+    tiers = (Tier(512, 7.0), Tier(2_048, 2.0))
+    found = judged(
+        "tp8,pp128,dp8",
+        platform=replace(ROOMY, tiers=tiers),
+        training=replace(TRAINING, order=ORDERS[1]),
+    )
+    rules = {rule.name: rule for rule in found.cautions}
+    assert rules["pp_tier_512"].broken[0]
+    (said,) = rules["pp_tier_512"].reason(np.array([0]))
+    assert "8 flows leave a block over uplinks for 73.1 NICs, no slower" in said
+    crowded = judged(
+        "tp8,pp4,dp16,cp16",
+        platform=replace(ROOMY, tiers=(Tier(64, 7.0), Tier(2_048, 2.0))),
+        training=replace(TRAINING, order=ORDERS[0]),
+    )
+    (said,) = {rule.name: rule for rule in crowded.cautions}["dp_tier_64"].reason(
+        np.array([0])
+    )
+    assert "8 flows leave a block over uplinks for 9.14 NICs, no slower" in said

@@ -365,9 +365,12 @@ def test_a_step_that_is_not_known_makes_neither_faster():
 
 
 def test_a_tier_divides_the_rate_in_the_formula():
-    platform = replace(H100, tiers=(Tier(512, 7.0),))
+    platform = replace(H100, tiers=(Tier(24, 7.0),))
     found = planned(A, platform=platform)
-    row = {row.quantity: row for row in explain(found, parse_layout(A)).rows}["dp_s"]
+    rows = {row.quantity: row for row in explain(found, parse_layout(A)).rows}
+    # each rank of a block of 24 GPUs is of another ring, in the order that suits PP
+    assert rows["dp_crowding"].value == pytest.approx(7)
+    row = rows["dp_s"]
     assert row.formula == "sent/nic·oversubscription"
     assert value_of(row.filled) == pytest.approx(row.value, rel=2e-5)
     assert row.value == pytest.approx(7 * 16.61 / 50, rel=1e-3)

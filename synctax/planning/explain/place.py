@@ -6,17 +6,18 @@ from typing import Final
 import numpy as np
 
 from synctax.arrays import I64
+from synctax.planning.costs import sent_bytes
 from synctax.planning.domains import (
     DP_LAST,
     PP_LAST,
     dp_may_be_last,
     sizes,
-    spans,
     straddles,
     strides,
 )
 from synctax.planning.explain.terms import Row, Terms
 from synctax.planning.training import DIMENSIONS, ORDERS, Order
+from synctax.texts import number
 
 _SECTION: Final = "placement"
 
@@ -38,15 +39,17 @@ def placement_rows(known: Terms) -> Iterator[Row]:
     plan, at = known.plan, known.at
     order = plan.order(at)
     yield Row(_SECTION, "order", words=f"{order}: {_why(known, order)}")
+    where, degree = plan.costs.placement, sizes(known.layouts)[:, 0]
     far = strides(plan.setting.training, known.layouts, order)[:, 0]
-    whole = spans(plan.setting.training, known.layouts, order)[:, 0]
-    degree = sizes(known.layouts)[:, 0]
+    sent = sent_bytes(plan.costs.volumes)[:, at]
     for row, name in enumerate(DIMENSIONS):
         if degree[row] > 1:
             ranks = ranks_text(far[row] * np.arange(degree[row]))
             said = f"{degree[row]:,} ranks, {far[row]:,} apart: {ranks}"
             yield Row(_SECTION, f"{name}_stride", float(far[row]), words=said)
-            yield _block(known, row, int(whole[row]))
+        if degree[row] > 1 or sent[row]:
+            yield _block(known, row, int(where.span[row, at]))
+            yield from _tiers(known, row)
 
 
 def _why(known: Terms, order: Order) -> str:
@@ -102,3 +105,15 @@ def _block(known: Terms, row: int, whole: int) -> Row:
         filled=f"{formula.filled} = {left}",
         words=said,
     )
+
+
+def _tiers(known: Terms, row: int) -> Iterator[Row]:
+    """Tell how many flows share a NIC of the uplinks of a tier that is crossed."""
+    crowd = float(known.plan.costs.placement.crowding[row, known.at])
+    if crowd:
+        slower = f"{number(crowd)} times slower" if crowd > 1 else "no slower"
+        said = (
+            f"groups lie in two blocks of a tier; {number(crowd)} flows leave a block for "
+            f"each NIC that its uplinks carry: {slower}"
+        )
+        yield Row(_SECTION, f"{DIMENSIONS[row]}_crowding", crowd, words=said)
