@@ -123,8 +123,8 @@ def _kv_copies(setting: Setting, layouts: Layouts) -> Iterator[Rule]:
         (layouts.tp > kv) & (layouts.tp % kv == 0),
         keyed(
             lambda t: (
-                f"{kv} KV heads on {t} ranks of TP: {t // kv} copies of each; "
-                "Megatron-LM divides exactly and refuses"
+                f"{kv} KV heads on {t} ranks of TP: {t // kv} copies of each, as "
+                "Megatron-Core makes since 0.16; before it refuses, and so does torchtitan"
             ),
             layouts.tp,
         ),

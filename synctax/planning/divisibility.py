@@ -39,8 +39,24 @@ def divisibility(setting: Setting, layouts: Layouts) -> Iterator[Rule]:
     Megatron-Core: attention.py and moe (exact `divide`), arguments.py, parallel_state.py,
     schedules.py (interleaving).
     """
-    model, training = setting.model, setting.training
     yield _gpus(setting, layouts)
+    yield from split_evenly(setting.model, setting.training, layouts)
+
+
+def split_evenly(model: Model, training: Training, layouts: Layouts) -> Iterator[Rule]:
+    """Check layouts as `divisibility`, of whatever number of GPUs.
+
+    Parameters
+    ----------
+    model : Model
+    training : Training
+    layouts : Layouts
+        k of them.
+
+    Yields
+    ------
+    Rule
+    """
     yield _heads(model, training, layouts)
     yield _kv_heads(model, training, layouts)
     yield from _widths(model, training, layouts)

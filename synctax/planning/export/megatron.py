@@ -6,13 +6,8 @@ from itertools import groupby
 from typing import Final
 
 from synctax.errors import SynctaxError
-from synctax.planning.export.limits import (
-    expert_tp,
-    refuse,
-    sequence_limits,
-    shared_limits,
-    step_microbatches,
-)
+from synctax.planning.export.limits import plan_limits, refuse
+from synctax.planning.grid import expert_axes, expert_split
 from synctax.planning.layout import Layout
 from synctax.planning.pipeline import split_layers
 from synctax.planning.shape import Model
@@ -67,7 +62,7 @@ def megatron_flags(
     >>> flags[:2]
     ('--tensor-model-parallel-size 2', '--pipeline-model-parallel-size 1')
     """
-    limits = (*shared_limits(model, training, layout), *_limits(model, training, layout))
+    limits = (*plan_limits(model, training, layout), *_limits(training, layout))
     refuse("Megatron-LM", layout, limits)
     return (
         *_parallel(training, layout),
@@ -84,23 +79,15 @@ def megatron_flags(
     )
 
 
-def _limits(model: Model, training: Training, layout: Layout) -> Iterator[str]:
-    t, kv = layout.tp, model.kv_heads
-    halves = 2 * layout.cp if layout.cp > 1 else 1
-    yield from sequence_limits(
-        training.sequence, halves * (t if training.sequence_parallel else 1)
-    )
-    if model.latent is None and kv % t and t % kv:
-        yield f"tp {t} neither divides the {kv} KV heads nor is a multiple of them"
-    m = step_microbatches(training, layout)
-    if layout.virtual_stages > 1 and m % layout.pp:
-        yield (
-            f"interleaving needs microbatches in multiples of pp {layout.pp}, and there "
-            f"are {m} ({m} mod {layout.pp} = {m % layout.pp})"
-        )
+def _limits(training: Training, layout: Layout) -> Iterator[str]:
     yield from _sharding_limits(training, layout)
     yield from _order_limits(training, layout)
-    if layout.pp > 1 and t > 1 and training.sequence_parallel != training.scatter_gather:
+    if layout.pp > 1 and layout.tp > 1:
+        yield from _sending_limits(training)
+
+
+def _sending_limits(training: Training) -> Iterator[str]:
+    if training.sequence_parallel != training.scatter_gather:
         sends = "its own part" if training.sequence_parallel else "the whole tensor"
         kind = "with" if training.sequence_parallel else "without"
         yield f"a TP rank sends {sends} to the next stage {kind} sequence parallelism"
@@ -120,12 +107,12 @@ def _sharding_limits(training: Training, layout: Layout) -> Iterator[str]:
 
 def _order_limits(training: Training, layout: Layout) -> Iterator[str]:
     # asserted for models without experts too
-    ranks = layout.dp * layout.cp * layout.tp
-    expert_dp = ranks // (layout.ep * expert_tp(training, layout))
-    if training.order == ORDERS[1] and layout.pp > 1 and expert_dp != layout.dp:
+    if training.order != ORDERS[1] or layout.pp == 1:
+        return
+    if expert_axes(layout, ORDERS[1], split=training.expert_tp) is None:
         yield (
             f"in the order {training.order} experts have to be replicated dp = {layout.dp} "
-            f"times, and are {expert_dp} times"
+            "times, which they are not, even where there are none"
         )
 
 
@@ -139,7 +126,8 @@ def _parallel(training: Training, layout: Layout) -> Iterator[str]:
         yield "--use-tp-pp-dp-mapping"
     if layout.ep > 1:
         yield f"--expert-model-parallel-size {layout.ep}"
-        yield f"--expert-tensor-parallel-size {expert_tp(training, layout)}"
+        split = expert_split(layout, split=training.expert_tp)
+        yield f"--expert-tensor-parallel-size {split}"
         # its default gathers all tokens instead
         yield "--moe-token-dispatcher-type alltoall"
 
@@ -162,7 +150,12 @@ def _stages(model: Model, layout: Layout) -> Iterator[str]:
 def _chain(chunks: tuple[int, ...]) -> str:
     """Write chunks of layers as `Et*7|(t*8|)*14t*7L`: embedding, layers, loss.
 
-    Chunks stand in the order of the layers; a rank holds every pp-th of them.
+    Chunks stand in the order of the layers; a rank holds every pp-th of them. The first and
+    the last one may have no layer: `E|(t|)*126L`.
+
+    References
+    ----------
+    Megatron-LM, docs/user-guide/features/pipeline_parallel_layout.md.
     """
     few = ("", "t")
     layers = [few[count] if count < len(few) else f"t*{count}" for count in chunks]

@@ -4,13 +4,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Final
 
-from synctax.planning.export.limits import (
-    expert_tp,
-    refuse,
-    sequence_limits,
-    shared_limits,
-    step_microbatches,
-)
+from synctax.planning.export.limits import plan_limits, refuse
+from synctax.planning.grid import expert_split
 from synctax.planning.layout import Layout
 from synctax.planning.pipeline import split_layers
 from synctax.planning.shape import Model
@@ -26,6 +21,7 @@ _FLAVORS: Final = {
     "deepseek-v3": ("deepseek_v3", "671B"),
     "deepseek-v2-lite": ("deepseek_v3", "16B"),
 }
+_OTHER_LIMITS: Final = ("kv_heads", "context", "sequence_parallel")
 _RESHARD: Final = {"gradients": "never", "parameters": "always"}
 _LIGHTER_ENDS: Final = 4
 """Layers less on the first or last stage that are tried before stages are listed."""
@@ -74,7 +70,9 @@ def torchtitan_toml(model: Model, training: Training, layout: Layout) -> str:
     if layout.pp > 1:
         degrees["pipeline_parallel_microbatch_size"] = training.microbatch
     if layout.ep > 1:
-        degrees["expert_tensor_parallel_degree"] = expert_tp(training, layout)
+        degrees["expert_tensor_parallel_degree"] = expert_split(
+            layout, split=training.expert_tp
+        )
     if layout.cp > 1:
         degrees["context_parallel_rotate_method"] = "allgather"
     checkpoint: dict[str, Value] = {"mode": training.recompute}
@@ -131,7 +129,7 @@ def torchtitan_recipe(model: Model, training: Training, layout: Layout) -> str:
     }
     degrees = _degrees(training, layout) | _stages(model, layout, "lm_head")
     if layout.pp > 1:
-        degrees["num_pp_microbatches"] = step_microbatches(training, layout)
+        degrees["num_pp_microbatches"] = _microbatches(training, layout)
     lines = [f"config.training.{key} = {_literal(value)}" for key, value in batch.items()]
     lines += [f"config.parallelism.{key} = {_literal(one)}" for key, one in degrees.items()]
     if layout.tp > 1 and not training.sequence_parallel:
@@ -152,9 +150,15 @@ def torchtitan_recipe(model: Model, training: Training, layout: Layout) -> str:
 
 
 def _limits(model: Model, training: Training, layout: Layout) -> Iterator[str]:
-    yield from shared_limits(model, training, layout)
-    # in two halves even where cp is 1
-    yield from sequence_limits(training.sequence, 2 * layout.cp * layout.tp)
+    of_pipelines = ("interleaving",) if layout.pp > 1 else ()
+    other = (*_OTHER_LIMITS, *of_pipelines)
+    yield from plan_limits(model, training, layout, other=other)
+    parts = 2 * layout.cp * layout.tp
+    if training.sequence % parts:
+        yield (
+            f"a sequence of {training.sequence:,} does not divide into {parts} parts, two "
+            "for each rank of CP and TP, even where cp is 1"
+        )
     if model.latent is None and model.kv_heads % layout.tp:
         yield f"tp {layout.tp} does not divide the {model.kv_heads} KV heads"
     if training.recompute == "fit":
@@ -164,7 +168,7 @@ def _limits(model: Model, training: Training, layout: Layout) -> Iterator[str]:
 
 
 def _pipeline_limits(model: Model, training: Training, layout: Layout) -> Iterator[str]:
-    p, m = layout.pp, step_microbatches(training, layout)
+    p, m = layout.pp, _microbatches(training, layout)
     if p == 1:
         return
     if model.tied_embeddings:
@@ -189,6 +193,11 @@ def _sharding_limits(training: Training, layout: Layout) -> Iterator[str]:
         yield "data parallelism without sharding (DDP) stands alone"
     elif training.shard_over == "d" and layout.cp > 1:
         yield "state is sharded over dp and cp, not over dp alone"
+
+
+def _microbatches(training: Training, layout: Layout) -> int:
+    """Count the microbatches of a step, m = B/(b·d), rounded down."""
+    return training.batch // (training.microbatch * layout.dp)
 
 
 def _degrees(training: Training, layout: Layout) -> dict[str, Value]:
