@@ -112,7 +112,7 @@ def _table(rows: Sequence[Row], ruled_out: Sequence[str], plan: Plan) -> "Render
         column(rows, "exposed_s", "exposed", words.seconds, rank=3),
         column(rows, "tax_s", "tax", words.seconds, rank=1),
         column(rows, "nic_share", "NIC", percent),
-        Field("over NICs", [_over_nics(row) for row in rows], right=False, rank=1),
+        Field("on NICs", [_over_nics(row) for row in rows], right=False, rank=1),
         column(rows, "step_mfu", "MFU", percent, rank=5),
     ]
     if any(ruled_out):

@@ -17,11 +17,13 @@ from synctax.planning.layout import parse_layout
 from synctax.planning.platform import Tier
 from synctax.planning.search import plan
 from synctax.planning.tax import plan_tax
+from synctax.planning.ties import within_error
 from synctax.planning.training import Assumptions, Exposed, Training
 from synctax.report import (
     plan_compare_view,
     plan_explain_view,
     plan_lists_view,
+    plan_verdict,
     plan_view,
     plan_words,
     tables,
@@ -162,6 +164,33 @@ def test_one_gpu_waits_for_nobody():
     said = text_of(searched(1, 1000))
     assert "tax of tp1,pp1,dp1: none, no ranks meet" in said
     assert "none" in said.splitlines()[2]
+
+
+def sure(gb: float, many: int = 8) -> str:
+    found = searched(many, gb)
+    return "\n".join(plan_verdict.verdict(found))
+
+
+def test_what_fits_for_sure_is_said_where_the_fastest_may_not_fit():
+    held = searched(8, 1000).costs.memory
+    assert "may need" not in sure(1000)
+    low, high = held.memory_bytes.min() / 1e9, held.memory_hi_bytes.min() / 1e9
+    assert "no feasible layout fits with the upper end" in sure((low + high) / 2)
+    said = [sure(gb, 16) for gb in range(20, 100, 4)]
+    best = "the fastest that fits with the upper end of its range is tp"
+    assert 0 < sum(best in one for one in said) < len(said)
+    assert sure(0.1) == ""
+
+
+def test_as_fast_is_said_only_where_several_are():
+    found = searched(16)
+    text = " ".join(text_of(found).split())
+    many = int(within_error(found).sum())
+    assert many > 1
+    assert f"as fast within this model's error, 3 %: {many} layouts, marked ~; " in text
+    alone = text_of(searched(1, 1000))
+    assert "as fast" not in alone
+    assert "~" not in alone
 
 
 def test_more_that_is_not_shown_is_counted():
