@@ -23,8 +23,10 @@ from tests.planning.made import LLAMA_405B
 H100 = read_platform("dgx-h100")
 TAX = plan_tax(builtin("llama3-70b-h200"))
 CHUNKS = (1, 2, 4, 8)
-BUSY = Assumptions(mfu=0.5)
-"""Of computation alone; table 4 has 38 % to 43 % of whole steps."""
+BUSY = Assumptions(mfu=0.55)
+"""Share of the peak of computation alone, which the report does not tell. It is the round
+value with which whole steps come nearest to the 43 %, 41 % and 38 % of table 4; that one
+value gives all three is what can fail."""
 
 SHORT = Training(2_048, 8_192, sharding="gradients", recompute="fit")
 LONG = replace(SHORT, batch=128, sequence=131_072)
@@ -57,11 +59,11 @@ def test_what_was_run_is_feasible_on_the_front_and_near_the_fastest(searched, st
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_step_has_the_mfu_that_was_reported_within_a_sixth(searched, stage):
+def test_one_speed_of_computation_gives_all_reported_mfus_within_4_percent(searched, stage):
     found = searched[stage]
     at = found.find(parse_layout(f"{STAGES[stage][2]},v8"))
     mfu = float(found.costs.step_mfu(found.setting)[at])
-    assert mfu == pytest.approx(STAGES[stage][3], rel=1 / 6)
+    assert mfu == pytest.approx(STAGES[stage][3], rel=0.04)
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -95,7 +97,7 @@ def test_what_is_faster_has_more_microbatches_by_giving_dp_to_cp(searched):
     assert "of bubble" in said.partition("paying")[0]
 
 
-def test_without_cp_only_what_the_paper_lists_as_alternatives_is_faster(searched):
+def test_without_cp_nothing_is_faster_than_what_was_run(searched):
     found = searched["16,384 GPUs"]
     at = found.find(parse_layout("tp8,pp16,dp128,v8"))
     short = found.feasible & (found.layouts.cp == 1)
