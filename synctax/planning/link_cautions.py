@@ -170,7 +170,7 @@ def _nics(setting: Setting, layouts: Layouts, cost: Costs) -> Iterator[Rule]:
     def reason(at: int) -> str:
         who = [name.upper() for row, name in enumerate(DIMENSIONS) if saved_s[row, at] > 0]
         return (
-            f"{' and '.join(who)} sends at the rate of one NIC: with the NICs of all its "
+            f"{' and '.join(who)} at the rate of one NIC a group: with the NICs of all its "
             f"ranks in a domain a step takes {seconds(step_s[at])}, not "
             f"{seconds(cost.step_s[at])} (--pool-nics)"
         )

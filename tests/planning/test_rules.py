@@ -525,7 +525,7 @@ def test_nics_that_a_group_has_beside_its_one_are_told_where_they_count():
     saved = 8_117.5 / 50 - 8_117.5 / 400
     assert found.costs.step_s[0] - shared.costs.step_s[0] == pytest.approx(saved, rel=1e-3)
     said = _warned(found)
-    assert "TP sends at the rate of one NIC: with the NICs of all its ranks in a" in said
+    assert "TP at the rate of one NIC a group: with the NICs of all its ranks in a" in said
     both = [seconds(float(one.costs.step_s[0])) for one in (shared, found)]
     assert f"domain a step takes {both[0]}, not {both[1]} (--pool-nics)" in said
     assert "pooled_nics" not in warns(shared)
