@@ -6,10 +6,12 @@ layout is taken apart into ranks; `domains.strides` says the same of tables of l
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from synctax.arrays import I64
+from synctax.planning.groups import Groups, contiguous
 from synctax.planning.layout import Layout
 from synctax.planning.training import ORDERS, Order
 
@@ -152,6 +154,64 @@ def members(grid: Sequence[Axis], names: Collection[str]) -> I64:
     first = _ranks([axis for axis in grid if axis.name not in names])
     groups: I64 = first[:, None] + np.sort(inside)
     return groups
+
+
+def runs(grid: Sequence[Axis], names: Collection[str]) -> list[tuple[int, int]]:
+    """List strides and sizes of some axes of a grid, those that follow each other as one.
+
+    Parameters
+    ----------
+    grid : sequence of Axis
+        All axes, the innermost first.
+    names : collection of str
+
+    Returns
+    -------
+    list of (int, int)
+        The innermost first; axes of one rank are left out.
+    """
+    found: list[tuple[int, int]] = []
+    for axis in grid:
+        if axis.name not in names or axis.size == 1:
+            continue
+        if found and found[-1][0] * found[-1][1] == axis.stride:
+            found[-1] = found[-1][0], found[-1][1] * axis.size
+        else:
+            found.append((axis.stride, axis.size))
+    return found
+
+
+def laid(grid: Sequence[Axis], names: Collection[str]) -> Groups:
+    """Tell how the groups along some axes lie, as a table of one row.
+
+    Parameters
+    ----------
+    grid : sequence of Axis
+        All axes, the innermost first.
+    names : collection of str
+        Those along which the ranks of a group differ: one or several that follow each
+        other, or two such with others between them, the outer one the outermost of all.
+
+    Returns
+    -------
+    Groups
+
+    Raises
+    ------
+    ValueError
+        If they are others.
+    """
+    ranks = prod(axis.size for axis in grid)
+    (stride, run), *further = runs(grid, names) or [(1, 1)]
+    total = np.array([ranks], np.int64)
+    one, many = np.array([stride], np.int64), np.array([run], np.int64)
+    if not further:
+        return contiguous(one, many, total)
+    (again, times), *more = further
+    if more or again * times != ranks:
+        raise ValueError(f"groups along {', '.join(names)} are no two runs that fill ranks")
+    tiles = np.array([again // (stride * run)], np.int64)
+    return Groups(one, many, tiles, np.array([times], np.int64), total)
 
 
 def _ranks(along: Sequence[Axis]) -> I64:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import F64
+from synctax.arrays import F64, I64
 from synctax.planning.domains import DP, EP, PP, Placement, sizes
 from synctax.planning.flop import step_flop
 from synctax.planning.layout import Layouts
@@ -118,12 +118,49 @@ def nic_bytes_per_s(
     nics = np.ones(placement.together.shape)
     if pooled:
         nics = placement.together.astype(np.float64)
-        n = np.maximum(sizes(layouts), 2)
         nics[PP] = 1.0
-        nics[EP] = (n[EP] - 1) / np.maximum(n[EP] - placement.together[EP], 1)
+        nics[EP] = nics_of_all_to_all(sizes(layouts)[EP], placement.together[EP])
+    return over_nics(setting, nics, placement.crowding)
+
+
+def nics_of_all_to_all(ranks: I64, together: I64) -> F64:
+    """Tell in how many NICs' time an all-to-all sends what one NIC would send of it.
+
+    Parameters
+    ----------
+    ranks : (k,) int64
+        n, of a group.
+    together : (k,) int64
+        Of them in a domain, k: all others are reached over NVLink.
+
+    Returns
+    -------
+    (k,) float64
+        (n - 1) / (n - k).
+    """
+    others = np.maximum(ranks, 2) - 1
+    return np.asarray(others / np.maximum(others + 1 - together, 1))
+
+
+def over_nics(setting: Setting, nics: F64, crowding: F64) -> F64:
+    """Tell how fast a GPU's share goes over several NICs, the uplinks and NVLink.
+
+    Parameters
+    ----------
+    setting : Setting
+    nics : (..., k) float64
+        How many share it.
+    crowding : (..., k) float64
+        As of `domains.Placement`.
+
+    Returns
+    -------
+    (..., k) float64
+        In bytes a second.
+    """
     # a share of the uplinks, in NICs; as many as there are where no tier is crossed
-    nics = nics / np.maximum(placement.crowding * nics, 1.0)
-    return np.minimum(setting.nic_bytes_per_s * nics, setting.nvlink_bytes_per_s)
+    share = nics / np.maximum(crowding * nics, 1.0)
+    return np.minimum(setting.nic_bytes_per_s * share, setting.nvlink_bytes_per_s)
 
 
 def dp_exposed_s(training: Training, layouts: Layouts, sending_s: F64, busy_s: F64) -> F64:

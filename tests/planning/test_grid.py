@@ -1,12 +1,14 @@
 """The grids that ranks lie on: every rank once, as far apart as the planner says."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from synctax.planning.domains import dp_may_be_last, strides
-from synctax.planning.grid import dense_axes, expert_axes, expert_split, members
+from synctax.planning.domains import dp_may_be_last, placed_groups, strides
+from synctax.planning.grid import axes, dense_axes, expert_axes, expert_split, laid, members
 from synctax.planning.layout import Layout, Layouts
 from synctax.planning.training import DIMENSIONS, ORDERS, Training
 
@@ -60,6 +62,34 @@ def test_experts_have_a_grid_where_the_planner_places_them(layout, split):
     training = Training(batch=1, sequence=1, expert_tp=split)
     may = bool(dp_may_be_last(training, Layouts.of([layout]))[0])
     assert (expert_axes(layout, ORDERS[1], split=split) is not None) == may
+
+
+@given(layouts, orders, st.booleans())
+def test_groups_lie_as_in_tables_of_layouts(layout, order, split):
+    training = Training(batch=1, sequence=1, expert_tp=split)
+    table = placed_groups(training, Layouts.of([layout]), order)
+    dense = dense_axes(layout, order)
+    for name, groups in zip(DIMENSIONS[:-1], table, strict=False):
+        names = ("cp", "dp") if name == "dp" else (name,)
+        assert shown(laid(dense, names)) == shown(groups)
+    experts = expert_axes(layout, order, split=split)
+    if experts is not None:
+        for name, groups in zip(("ep", "edp"), table[-2:], strict=True):
+            assert shown(laid(experts, (name,))) == shown(groups)
+
+
+def shown(groups):
+    """Say all that a lone rank and a group of several have, whatever its unused fields."""
+    if groups.degree[0] == 1:
+        return "one rank"
+    return [getattr(groups, field.name).tolist() for field in fields(groups)]
+
+
+def test_groups_of_several_runs_have_to_fill_the_ranks():
+    grid = axes(("tp", "cp", "pp", "dp"), (2, 2, 2, 2))
+    assert laid(grid, ("cp", "dp")).runs.tolist() == [2]
+    with pytest.raises(ValueError, match="groups along tp, pp are no two runs"):
+        laid(grid, ("tp", "pp"))
 
 
 def test_experts_lie_where_megatron_puts_them():

@@ -7,13 +7,17 @@ from typing import Final
 import numpy as np
 
 from synctax.errors import SynctaxError
+from synctax.planning.crossings import Traffic, links
 from synctax.planning.domains import place
-from synctax.planning.grid import Axis, dense_axes, expert_axes, expert_split
+from synctax.planning.grid import Axis, dense_axes, expert_axes, expert_split, laid
+from synctax.planning.groups import Groups
 from synctax.planning.layout import Layout, Layouts
-from synctax.planning.nccl.groups import Selection, busbw_gb_per_s, crosses, select
+from synctax.planning.nccl.groups import Selection, select
 from synctax.planning.platform import Platform
+from synctax.planning.setting import BYTES_PER_GB, Setting
 from synctax.planning.shape import BF16_BYTES, Model
 from synctax.planning.shards import shards
+from synctax.planning.times import nics_of_all_to_all, over_nics
 from synctax.planning.training import DIMENSIONS, ORDERS, Assumptions, Order, Training
 from synctax.planning.volumes import FP32_BYTES, key_value_width, volumes
 
@@ -25,6 +29,8 @@ AROUND: Final = 4
 """How far below and above the layout's own payload sizes are measured."""
 
 _LEAST_BYTES: Final = 1024
+
+_TRAFFIC: Final[dict[str, Traffic]] = {"sendrecv": "pairs", "alltoall": "all"}
 
 _FP32: Final = "float"
 _BF16: Final = "bfloat16"
@@ -47,7 +53,8 @@ class Command:
     payload_bytes : int
         Size, as nccl-tests say it, of the layout's own collective.
     busbw_gb_per_s : float
-        What the links allow all groups at once, in GB/s (10^9 bytes).
+        What the links allow all groups at once, in GB/s (10^9 bytes): NICs of a group in a
+        domain are used together, as NCCL's rings do.
     nic : bool
         Whether groups leave their domain.
     line : str
@@ -132,20 +139,40 @@ def nccl_tests_commands(
     one = Layouts.of([layout])
     sent = volumes(model, training, one)
     table = np.array([getattr(sent, f"{name}_bytes") for name in DIMENSIONS])
-    order = ORDERS[int(place(platform, training, one, table).order[0])]
+    some = model.experts is not None
+    order = ORDERS[int(place(platform, training, one, table, experts=some).order[0])]
     dense = dense_axes(layout, order)
     experts = _expert_axes(training, layout, order) if layout.ep > 1 else ()
     taken = assumptions or Assumptions()
+    setting = Setting(model, platform, layout.gpus, training, taken)
     found = []
     for test in _tests(model, training, layout):
         grid = experts if test.group in ("ep", "edp") else dense
-        selection, what = select(grid, test.axes), test.what
+        selection = select(grid, test.axes)
         if selection is None:
             # nccl-tests cannot part all groups of CP and DP together; DP alone it can
-            selection, what = select(grid, ("dp",)), f"{test.what} (DP without CP)"
+            what = f"{test.what} (DP without CP)"
+            test = replace(test, axes=("dp",), what=what)  # noqa: PLW2901
+            selection = select(grid, test.axes)
         if selection is not None and selection.ranks > 1:
-            found.append(_command(replace(test, what=what), platform, taken, selection))
+            link = _link(setting, test.op, laid(grid, test.axes))
+            found.append(_command(test, platform, selection, link))
     return tuple(found)
+
+
+def _link(setting: Setting, op: str, groups: Groups) -> tuple[float, bool]:
+    """Tell the bus bandwidth that links allow all groups at once, in GB/s; if over NICs."""
+    traffic = _TRAFFIC.get(op, "ring")
+    found = links(setting.platform, groups, traffic)
+    if found.inside[0]:
+        return setting.nvlink_bytes_per_s / BYTES_PER_GB, False
+    nics = {
+        "ring": found.together.astype(np.float64),
+        "pairs": np.ones(1),
+        "all": nics_of_all_to_all(groups.degree, found.together),
+    }
+    rate = over_nics(setting, nics[traffic], found.crowding)
+    return float(rate[0]) / BYTES_PER_GB, True
 
 
 def _expert_axes(training: Training, layout: Layout, order: Order) -> tuple[Axis, ...]:
@@ -217,15 +244,11 @@ def _token_bytes(model: Model, training: Training, layout: Layout) -> float:
 
 
 def _command(
-    test: _Test, platform: Platform, assumptions: Assumptions, selection: Selection
+    test: _Test, platform: Platform, selection: Selection, link: tuple[float, bool]
 ) -> Command:
-    rates = (
-        platform.nvlink_gb_per_s * assumptions.nvlink_efficiency,
-        _nic_gb_per_s(platform, selection) * assumptions.nic_efficiency,
-    )
     payload = max(round(test.payload_bytes / AROUND) * AROUND, _LEAST_BYTES)
-    busbw = busbw_gb_per_s(platform, test.op, selection, rates)
     alone = _alone(platform, selection)
+    busbw, nic = link
     found = Command(
         group=test.group,
         op=test.op,
@@ -233,7 +256,7 @@ def _command(
         groups=1 if alone else selection.groups,
         payload_bytes=payload,
         busbw_gb_per_s=busbw,
-        nic=crosses(platform, selection),
+        nic=nic,
         line=_line(test, platform, selection, payload),
         checks="",
     )
@@ -262,17 +285,6 @@ def _alone(platform: Platform, selection: Selection) -> bool:
     """Whether a group is all ranks of a host, or of the job, and needs no MPI."""
     whole = selection.ranks == min(selection.np, platform.gpus_per_host)
     return whole and selection.members[-1] < selection.ranks
-
-
-def _nic_gb_per_s(platform: Platform, selection: Selection) -> float:
-    """Divide a NIC's rate by what a tier that groups cross is oversubscribed by."""
-    ranks = selection.np * selection.blocks
-    crossed = (
-        tier.oversubscription
-        for tier in platform.tiers
-        if selection.block > tier.gpus and ranks > tier.gpus
-    )
-    return platform.nic_gb_per_s / max(crossed, default=1.0)
 
 
 def _line(test: _Test, platform: Platform, selection: Selection, payload: int) -> str:

@@ -10,10 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-import numpy as np
-
-from synctax.planning.grid import Axis, members
-from synctax.planning.platform import Platform
+from synctax.planning.grid import Axis, members, runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ class Selection:
 
 
 def select(grid: Sequence[Axis], names: Sequence[str]) -> Selection | None:
-    """Find how to run the groups whose ranks differ in some digits.
+    """Find how to run the groups whose ranks differ along some axes.
 
     Parameters
     ----------
@@ -72,92 +69,24 @@ def select(grid: Sequence[Axis], names: Sequence[str]) -> Selection | None:
     ['DIV 8', 'AND 0x3c7', 'MOD 64']
     """
     total = prod(axis.size for axis in grid)
-    runs = _runs(grid, names)
+    along = runs(grid, names)
     found = tuple(members(grid, names)[0].tolist())
-    stride, size = runs[-1] if runs else (1, 1)
+    stride, size = along[-1] if along else (1, 1)
     block = stride * size
-    if len(runs) == 1 and block == total:
+    if len(along) == 1 and block == total:
         split = f"MOD {stride}" if stride > 1 else ""
         return Selection(size, found, block, total, split, 1)
-    if len(runs) == 1 and stride == 1:
+    if len(along) == 1 and stride == 1:
         return Selection(size, found, block, total, f"DIV {size}", 1)
-    if all(_is_power(number) for run in runs for number in run):
+    if all(_is_power(number) for run in along for number in run):
         mask = (1 << (total - 1).bit_length()) - 1
-        for stride, size in runs:
+        for stride, size in along:
             mask &= ~((size - 1) * stride)
         return Selection(len(found), found, block, total, f"AND {mask:#x}", 1)
-    if len(runs) == 1:
+    if len(along) == 1:
         return Selection(size, found, block, block, f"MOD {stride}", total // block)
     return None
 
 
-def _runs(grid: Sequence[Axis], names: Sequence[str]) -> list[tuple[int, int]]:
-    """List strides and sizes of axes, those that follow each other as one."""
-    runs: list[tuple[int, int]] = []
-    for axis in grid:
-        if axis.name not in names or axis.size == 1:
-            continue
-        if runs and runs[-1][0] * runs[-1][1] == axis.stride:
-            runs[-1] = runs[-1][0], runs[-1][1] * axis.size
-        else:
-            runs.append((axis.stride, axis.size))
-    return runs
-
-
 def _is_power(number: int) -> bool:
     return number.bit_count() == 1
-
-
-def busbw_gb_per_s(
-    platform: Platform, op: str, selection: Selection, rates: tuple[float, float]
-) -> float:
-    """Tell what bus bandwidth the links allow a collective of all groups at once.
-
-    In a ring over several domains every rank of the group in a domain has a NIC, and the
-    ring's channels share them: k ranks send at the rate of k NICs. An all-to-all sends to
-    the n - k ranks elsewhere over a rank's own NIC.
-
-    Parameters
-    ----------
-    platform : Platform
-    op : str
-        As nccl-tests calls it.
-    selection : Selection
-    rates : (float, float)
-        What collectives get of a GPU's NVLinks and of its NIC, in GB/s.
-    """
-    nvlink, nic = rates
-    if not crosses(platform, selection):
-        return nvlink
-    here = _least_in_a_domain(platform, selection)
-    if op == "sendrecv":
-        return min(nvlink, nic)
-    if op == "alltoall":
-        n = selection.ranks
-        return min(nvlink, nic * (n - 1) / max(n - here, 1))
-    return min(nvlink, nic * here)
-
-
-def crosses(platform: Platform, selection: Selection) -> bool:
-    """Whether any group leaves a domain: its block does not divide it.
-
-    Parameters
-    ----------
-    platform : Platform
-    selection : Selection
-    """
-    job = selection.np * selection.blocks
-    return platform.domain % selection.block != 0 and job > platform.domain
-
-
-def _least_in_a_domain(platform: Platform, selection: Selection) -> int:
-    """Count the ranks that a group has in the domain where it has the fewest."""
-    first = np.arange(0, selection.np * selection.blocks, selection.block)
-    domain = (first[:, None] + np.array(selection.members)) // platform.domain
-    # of a group across two domains or more; blocks that are inside one do not count
-    apart = domain[domain[:, 0] != domain[:, -1]]
-    if not apart.size:
-        return selection.ranks
-    begins = np.ones(apart.shape, bool)
-    begins[:, 1:] = apart[:, 1:] != apart[:, :-1]
-    return int(np.diff(np.append(np.flatnonzero(begins), apart.size)).min())
