@@ -44,6 +44,9 @@ PARQUET_KEY = b"synctax"
 ROWS_AT_A_TIME = 10_000
 """Rows that are turned into text at a time."""
 
+MADE_AT_A_TIME = 50_000
+"""Rows of a long result that are made at a time: each time costs some, each row memory."""
+
 
 class NoteLike(Protocol):
     """What was left out, repaired or inferred; `trace.model.Note` is one."""
@@ -276,13 +279,18 @@ def to_csv(result: Result) -> Iterator[bytes]:
 
 def _parts(result: Result) -> "Iterator[pd.DataFrame]":
     names = list(result.table.names)
-    if isinstance(result, LongResult) and result.part is not None:
-        for start in range(0, result.rows, ROWS_AT_A_TIME):
-            yield result.part(start, min(start + ROWS_AT_A_TIME, result.rows))[names]
+    for whole in _made(result):
+        frame = whole[names]
+        for start in range(0, len(frame), ROWS_AT_A_TIME):
+            yield frame.iloc[start : start + ROWS_AT_A_TIME]
+
+
+def _made(result: Result) -> "Iterator[pd.DataFrame]":
+    if not isinstance(result, LongResult) or result.part is None:
+        yield result.frame
         return
-    frame = result.frame[names]
-    for start in range(0, len(frame), ROWS_AT_A_TIME):
-        yield frame.iloc[start : start + ROWS_AT_A_TIME]
+    for start in range(0, result.rows, MADE_AT_A_TIME):
+        yield result.part(start, min(start + MADE_AT_A_TIME, result.rows))
 
 
 def to_parquet(result: Result) -> bytes:
