@@ -1,6 +1,7 @@
 """What every test may use: the command line, golden files, the real traces."""
 
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -15,11 +16,9 @@ from hypothesis import settings
 from synctax.cli import main
 from synctax.collectives.load import load
 from synctax.workspace import Workspace
+from tests import laws
 
-# A deadline would make a busy machine fail a law that holds. What CI tries often, who works
-# on the code tries seldom and anew each time; tests.laws scales laws that cost much.
-settings.register_profile("ci", deadline=None, max_examples=100)
-settings.register_profile("dev", deadline=None, max_examples=20)
+laws.register()
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev")
 )
@@ -38,7 +37,39 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return WorkStealingScheduling(config, log) if asked_for == "load" else None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw a seed for laws and samples, unless hypothesis's own option tells one."""
+    if config.getoption("--quick"):
+        settings.load_profile("quick")
+    told = config.getoption("--hypothesis-seed")
+    if told is None:  # processes of xdist have that of the one that started them
+        drawn = random.SystemRandom().getrandbits(32)
+        told = getattr(config, "workerinput", {}).get("synctax_seed", drawn)
+        config.option.hypothesis_seed = told
+    laws.Drawn.seed = told
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Give a process of xdist the seed."""
+    node.workerinput["synctax_seed"] = laws.Drawn.seed
+
+
+def pytest_report_header() -> str:
+    cases = "some cases" if laws.quick() else "all cases"
+    return (
+        f"laws: {settings.default.max_examples} of {laws.OF} examples, {cases}; "
+        f"the same ones with --hypothesis-seed={laws.Drawn.seed}"
+    )
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="a few of many cases alike and smaller sizes, as HYPOTHESIS_PROFILE=quick",
+    )
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite tests/golden; read the diff"
     )

@@ -1,22 +1,42 @@
-"""How often a costly law is tried, and on how many of many cases alike."""
+"""How often a law is tried, and on how many of many cases alike: the profiles of tests.
 
-import os
+`ci` and `dev` try all cases; `dev`, which is the default, a part of a law's examples.
+`quick` tries a part of the cases, too, and smaller sizes. A seed tells what is drawn.
+"""
+
 import random
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from hypothesis import settings
 
-OF = 100
-"""Examples of a law in a profile that tries every law as often as it says."""
+PROFILES: Final = {"ci": 100, "dev": 20, "quick": 10}
+"""Examples of a law that says nothing else; also per cent of what a law says."""
 
-FEWEST = 3
+OF: Final = PROFILES["ci"]
+
+FEWEST: Final = 3
 """No law is tried less often."""
 
-DRAW = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID"))
-"""Draws other cases in each run, the same in all its processes while they collect tests."""
-
 T = TypeVar("T")
+
+
+class Drawn:
+    """The seed of a run; `tests.conftest` sets it before tests are collected."""
+
+    seed = 0
+
+
+def register() -> None:
+    """Make the profiles known to hypothesis."""
+    for name, count in PROFILES.items():
+        # a deadline would make a busy machine fail a law that holds
+        settings.register_profile(name, deadline=None, max_examples=count)
+
+
+def quick() -> bool:
+    """Whether cases and sizes are fewer than those that matter, too."""
+    return settings.default.max_examples <= PROFILES["quick"]
 
 
 def examples(count: int) -> int:
@@ -25,10 +45,12 @@ def examples(count: int) -> int:
 
 
 def some(cases: Sequence[T]) -> list[T]:
-    """Those of many cases alike that the profile in use tries: all of them with `ci`.
+    """All of many cases alike; with `quick` a few of them, at least one.
 
-    Else as many in a hundred as a law has examples, in order, other ones in each run; at
-    least one.
+    They are in order, and the same in all runs with one seed, whatever else is run.
     """
+    if not quick():
+        return list(cases)
     tried = min(len(cases), -(-len(cases) * settings.default.max_examples // OF))
-    return [cases[i] for i in sorted(DRAW.sample(range(len(cases)), tried))]
+    drawn = random.Random(Drawn.seed).sample(range(len(cases)), tried)
+    return [cases[i] for i in sorted(drawn)]

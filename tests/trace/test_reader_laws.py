@@ -112,7 +112,9 @@ def rows(result):
 @pytest.mark.skipif(not REAL, reason="real traces are not at ../shared/traces")
 @pytest.mark.parametrize("folder", REAL, ids=lambda folder: folder.name)
 def test_a_real_trace_is_read_like_plain_json_event_by_event(folder):
-    for path in some(sorted(folder.glob("*.json.gz"))):
+    paths = sorted(folder.glob("*.json.gz"))
+    assert paths
+    for path in some(paths):
         result = read_rank(path)
         assert rows(result) == plain_reading(path), path
         assert {note.reason for note in result.notes} <= {"skipped_category"}

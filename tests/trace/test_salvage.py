@@ -12,7 +12,7 @@ from synctax.errors import SynctaxError
 from synctax.trace.kineto import MsgspecScanner
 from synctax.trace.salvage import MAX_DEPTH, member, repair
 from synctax.trace.source import Damage
-from tests.laws import examples, some
+from tests.laws import examples, quick, some
 from tests.trace.builders import (
     annotation,
     collective,
@@ -436,7 +436,7 @@ LONG = {
     "name at once": (LIST + b'{"ph": "X", "name": "' + b"a" * 12 * MIB + b'"}]}', 16 * MIB),
     "blanks": (LIST + b" " * 12 * MIB + b"]}", MIB),
     "blanks at once": (LIST + b" " * 12 * MIB + b"]}", 16 * MIB),
-    "objects": (LIST + b"{}," * MIB + b"{}]}", 3 * MIB),
+    "objects": (LIST + b"{}," * (MIB if quick() else 2 * MIB) + b"{}]}", 3 * MIB),
 }
 """Long texts, and how much of them comes at once."""
 
