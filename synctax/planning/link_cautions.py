@@ -251,9 +251,9 @@ def _smaller_domain(setting: Setting, cost: Costs) -> Iterator[Rule]:
     def reason(at: int) -> str:
         who = [name.upper() for row, name in enumerate(DIMENSIONS) if leaves[row, at]]
         return (
-            f"{' and '.join(who)} would not leave a domain of {power}, and leaves one of "
-            f"{domain}: {setting.gpus:,} GPUs are a multiple of {power} only (--domain "
-            f"{power})"
+            f"groups of {' and '.join(who)} leave the domain of {domain} and would not "
+            f"leave one of {power}: {setting.gpus:,} GPUs are a multiple of {power} only "
+            f"(--domain {power})"
         )
 
     yield Rule(

@@ -538,7 +538,7 @@ def test_racks_are_told_where_a_power_of_two_of_them_would_hold_groups():
     rack = replace(RACK, memory_bytes=1e15)
     found = judged("tp1,pp4,dp64,ep64", DEEPSEEK_V3, rack, batch)
     said = _warned(found)
-    assert "EP would not leave a domain of 64, and leaves one of 72: 256 GPUs are" in said
+    assert "EP leave the domain of 72 and would not leave one of 64: 256 GPUs are" in said
     assert "(--domain 64)" in said
     notes = {note.reason: note for note in found.notes}
     assert notes["smaller_domain"].count == int(found.feasible[0]) == 1
