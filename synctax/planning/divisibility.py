@@ -1,11 +1,13 @@
 """Rules of whole numbers: what has to divide what, for a layout to run at all."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from synctax.arrays import I64, Bool
+from synctax.notes import Note
 from synctax.planning.domains import expert_tp
 from synctax.planning.layout import Layouts
 from synctax.planning.rule import Rule, Words, always, divisors, keyed, nearest
@@ -16,9 +18,6 @@ from synctax.planning.training import Training
 CHUNKS_WITHOUT_LAYERS: Final = 2
 """The first chunk may hold the embedding alone and the last one the output layer: so Llama
 3 ran it (arXiv 2407.21783, section 3.3.2), and Megatron-LM where both count as layers."""
-
-WIDEST_TP: Final = 4096
-"""Up to which tp a remedy is looked for."""
 
 
 def divisibility(setting: Setting, layouts: Layouts) -> Iterator[Rule]:
@@ -40,16 +39,46 @@ def divisibility(setting: Setting, layouts: Layouts) -> Iterator[Rule]:
     schedules.py (interleaving).
     """
     yield _gpus(setting, layouts)
-    yield from split_evenly(setting.model, setting.training, layouts)
+    yield from split_evenly(room_of(setting), layouts)
 
 
-def split_evenly(model: Model, training: Training, layouts: Layouts) -> Iterator[Rule]:
-    """Check layouts as `divisibility`, of whatever number of GPUs.
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What layouts have to divide, and remedies may name.
 
     Parameters
     ----------
     model : Model
     training : Training
+    gpus : int
+        Of the job.
+    domain : int or None
+        GPUs that TP must not leave; None where it may.
+    gpus_per_host : int
+    """
+
+    model: Model
+    training: Training
+    gpus: int
+    domain: int | None = None
+    gpus_per_host: int = 1
+
+
+def room_of(setting: Setting) -> Room:
+    """Tell what layouts of a setting have to divide."""
+    platform = setting.platform
+    domain = None if setting.assumptions.tp_across_domains else platform.domain
+    return Room(
+        setting.model, setting.training, setting.gpus, domain, platform.gpus_per_host
+    )
+
+
+def split_evenly(room: Room, layouts: Layouts) -> Iterator[Rule]:
+    """Check layouts as `divisibility`, of whatever number of GPUs.
+
+    Parameters
+    ----------
+    room : Room
     layouts : Layouts
         k of them.
 
@@ -57,14 +86,15 @@ def split_evenly(model: Model, training: Training, layouts: Layouts) -> Iterator
     ------
     Rule
     """
-    yield _heads(model, training, layouts)
-    yield _kv_heads(model, training, layouts)
-    yield from _widths(model, training, layouts)
-    yield _layers(model, layouts)
+    model, training = room.model, room.training
+    yield _heads(room, layouts)
+    yield _kv_heads(room, layouts)
+    yield from _widths(room, layouts)
+    yield _layers(room, layouts)
     yield _batch(training, layouts)
     yield _interleaving(training, layouts)
-    yield _context(training, layouts)
-    yield _sequence(training, layouts)
+    yield _context(room, layouts)
+    yield _sequence(room, layouts)
     yield from _experts(model, training, layouts)
 
 
@@ -115,12 +145,62 @@ def split_widths(model: Model, training: Training) -> list[tuple[str, int, bool]
     return found
 
 
-def _tp_remedy(model: Model, training: Training, layouts: Layouts) -> Words:
-    def remedy(t: int) -> str:
-        degrees = np.arange(1, WIDEST_TP + 1)
-        return f"tp {nearest(degrees[fitting_tp(model, training, degrees)], t)}"
+def tp_remedy(room: Room, layouts: Layouts) -> Words:
+    """Name the nearest degrees of TP that a model, the GPUs and a domain allow.
 
-    return keyed(remedy, layouts.tp)
+    Parameters
+    ----------
+    room : Room
+    layouts : Layouts
+        k of them; their PP and CP stay.
+
+    Returns
+    -------
+    Words
+    """
+
+    def remedy(t: int, others: int) -> str:
+        return f"tp {nearest(_degrees_of_tp(room, others), t)}{_on_whole_hosts(room)}"
+
+    return keyed(remedy, layouts.tp, layouts.pp * layouts.cp)
+
+
+def _degrees_of_tp(room: Room, others: int) -> I64:
+    degrees = _left(room, others)
+    possible = fitting_tp(room.model, room.training, degrees)
+    if room.domain is not None:
+        possible &= room.domain % degrees == 0
+    return degrees[possible]
+
+
+def _left(room: Room, others: int) -> I64:
+    """List the degrees that divide the GPUs, beside those that stay where they divide."""
+    whole, over = divmod(room.gpus, others)
+    return divisors(room.gpus if over else whole)
+
+
+def hosts_in_part(room: Room) -> int:
+    """Count the GPUs beyond those of whole hosts, where a job has more than one."""
+    return room.gpus % room.gpus_per_host if room.gpus > room.gpus_per_host else 0
+
+
+def host_notes(setting: Setting) -> Iterator[Note]:
+    """Note GPUs that whole hosts do not make up: such a number divides into little."""
+    over = hosts_in_part(room_of(setting))
+    if over:
+        whole = setting.gpus - over
+        host = setting.platform.gpus_per_host
+        yield Note(
+            "gpus_beyond_whole_hosts",
+            over,
+            f"GPUs beyond whole hosts of {host}: {whole:,} of the {setting.gpus:,} are "
+            f"{whole // host:,} hosts, and divide into more layouts",
+        )
+
+
+def _on_whole_hosts(room: Room) -> str:
+    over = hosts_in_part(room)
+    return f", or {room.gpus - over:,} of the {room.gpus:,} GPUs" if over else ""
 
 
 def _gpus(setting: Setting, layouts: Layouts) -> Rule:
@@ -141,19 +221,19 @@ def _gpus(setting: Setting, layouts: Layouts) -> Rule:
     )
 
 
-def _heads(model: Model, training: Training, layouts: Layouts) -> Rule:
-    heads = model.heads
+def _heads(room: Room, layouts: Layouts) -> Rule:
+    heads = room.model.heads
     return Rule(
         "heads",
         heads % layouts.tp != 0,
         keyed(lambda t: f"{heads} heads mod tp {t} = {heads % t}", layouts.tp),
-        _tp_remedy(model, training, layouts),
+        tp_remedy(room, layouts),
         f"tp divides {heads} heads",
     )
 
 
-def _kv_heads(model: Model, training: Training, layouts: Layouts) -> Rule:
-    kv = model.kv_heads
+def _kv_heads(room: Room, layouts: Layouts) -> Rule:
+    kv = room.model.kv_heads
 
     def reason(t: int) -> str:
         return (
@@ -161,36 +241,34 @@ def _kv_heads(model: Model, training: Training, layouts: Layouts) -> Rule:
             "split nor copied evenly"
         )
 
-    even = (kv % layouts.tp == 0) | (layouts.tp % kv == 0) | (model.latent is not None)
+    even = (kv % layouts.tp == 0) | (layouts.tp % kv == 0) | (room.model.latent is not None)
     return Rule(
         "kv_heads",
         ~even,
         keyed(reason, layouts.tp),
-        _tp_remedy(model, training, layouts),
+        tp_remedy(room, layouts),
         f"tp divides {kv} KV heads, or is a multiple of them",
     )
 
 
-def _widths(model: Model, training: Training, layouts: Layouts) -> Iterator[Rule]:
-    for name, width, split in split_widths(model, training):
+def _widths(room: Room, layouts: Layouts) -> Iterator[Rule]:
+    for name, width, split in split_widths(room.model, room.training):
         if split:
-            yield _width(model, training, layouts, (name, width))
+            yield _width(room, layouts, name, width)
 
 
-def _width(
-    model: Model, training: Training, layouts: Layouts, what: tuple[str, int]
-) -> Rule:
-    name, width = what
+def _width(room: Room, layouts: Layouts, name: str, width: int) -> Rule:
     return Rule(
         f"{name.replace(' ', '_').lower()}_width",
         width % layouts.tp != 0,
         keyed(lambda t: f"{name} width {width:,} mod tp {t} = {width % t}", layouts.tp),
-        _tp_remedy(model, training, layouts),
+        tp_remedy(room, layouts),
         f"tp divides the {name} width {width:,}",
     )
 
 
-def _layers(model: Model, layouts: Layouts) -> Rule:
+def _layers(room: Room, layouts: Layouts) -> Rule:
+    model = room.model
     most = model.layers + CHUNKS_WITHOUT_LAYERS
 
     def reason(p: int, v: int) -> str:
@@ -199,14 +277,18 @@ def _layers(model: Model, layouts: Layouts) -> Rule:
             "the first and the last left to embedding and output"
         )
 
-    def remedy(v: int) -> str:
-        return f"pp up to {most // v}" + (f" with v {v}" if v > 1 else "")
+    def remedy(v: int, others: int) -> str:
+        if v > most:
+            return f"v up to {most}"
+        degrees = _left(room, others)
+        largest = degrees[degrees <= most // v][-1]
+        return f"pp up to {largest:,}" + (f" with v {v}" if v > 1 else "")
 
     return Rule(
         "layers",
         layouts.pp * layouts.virtual_stages > most,
         keyed(reason, layouts.pp, layouts.virtual_stages),
-        keyed(remedy, layouts.virtual_stages),
+        keyed(remedy, layouts.virtual_stages, layouts.tp * layouts.cp),
         f"pp·v ≤ {most}: {model.layers} layers, embedding and output",
     )
 
@@ -257,27 +339,30 @@ def _interleaving(training: Training, layouts: Layouts) -> Rule:
     )
 
 
-def _context(training: Training, layouts: Layouts) -> Rule:
-    tokens = training.sequence
+def _context(room: Room, layouts: Layouts) -> Rule:
+    tokens = room.training.sequence
 
     def reason(c: int) -> str:
         return f"sequence {tokens:,} mod 2·cp = 2·{c} is {tokens % (2 * c)}"
 
-    def remedy(c: int) -> str:
+    def remedy(c: int, others: int) -> str:
         below = tokens // (2 * c) * 2 * c
-        near = nearest(divisors(max(tokens // 2, 1)), c)
+        # nothing halves an odd number of tokens
+        even = divisors(1 if tokens % 2 else tokens // 2)
+        near = nearest(np.intersect1d(even, _left(room, others)), c)
         return f"cp {near}, or a sequence of {below or 2 * c:,}"
 
     return Rule(
         "context",
         (layouts.cp > 1) & (tokens % (2 * layouts.cp) != 0),
         keyed(reason, layouts.cp),
-        keyed(remedy, layouts.cp),
+        keyed(remedy, layouts.cp, layouts.tp * layouts.pp),
         f"2·cp divides a sequence of {tokens:,}",
     )
 
 
-def _sequence(training: Training, layouts: Layouts) -> Rule:
+def _sequence(room: Room, layouts: Layouts) -> Rule:
+    training = room.training
     t, c = layouts.tp, layouts.cp
     tokens = training.sequence // c
     split = training.sequence_parallel & (t > 1) & (training.sequence % c == 0)
@@ -285,14 +370,15 @@ def _sequence(training: Training, layouts: Layouts) -> Rule:
     def reason(t: int, tokens: int) -> str:
         return f"{tokens:,} tokens of a rank mod tp {t} = {tokens % t} (with SP)"
 
-    def remedy(t: int, tokens: int) -> str:
-        return f"tp {nearest(divisors(tokens), t)}, or no sequence parallelism"
+    def remedy(t: int, tokens: int, others: int) -> str:
+        degrees = np.intersect1d(divisors(tokens), _degrees_of_tp(room, others))
+        return f"tp {nearest(degrees, t)}, or no sequence parallelism"
 
     return Rule(
         "sequence_parallel",
         split & (tokens % t != 0),
         keyed(reason, t, tokens),
-        keyed(remedy, t, tokens),
+        keyed(remedy, t, tokens, layouts.pp * c),
         "tp divides the tokens of a rank of CP, with sequence parallelism",
     )
 
@@ -309,14 +395,26 @@ def _experts(model: Model, training: Training, layouts: Layouts) -> Iterator[Rul
         )
         return
     count = model.experts.count
+    there = t * layouts.cp * layouts.dp // expert_tp(training, layouts)
+
+    def remedy(e: int, there: int) -> str:
+        return f"ep {nearest(np.intersect1d(divisors(count), divisors(there)), e)}"
+
     yield Rule(
         "experts",
         count % e != 0,
         keyed(lambda e: f"{count} experts mod ep {e} = {count % e}", e),
-        keyed(lambda e: f"ep {nearest(divisors(count), e)}", e),
+        keyed(remedy, e, there),
         f"ep divides {count} experts",
     )
-    yield _expert_ranks(training, layouts, count)
+    called = "dp·cp" if training.expert_tp else "tp·dp·cp"
+    yield Rule(
+        "expert_ranks",
+        there % e != 0,
+        keyed(lambda e, n: f"{called} = {n:,} mod ep {e} = {n % e:,}", e, there),
+        keyed(remedy, e, there),
+        f"ep divides {called}",
+    )
     yield Rule(
         "experts_sequence",
         (e > 1) & (t > 1) & (not training.sequence_parallel),
@@ -330,21 +428,4 @@ def _experts(model: Model, training: Training, layouts: Layouts) -> Iterator[Rul
         ),
         always("sequence parallelism"),
         "experts with TP need sequence parallelism",
-    )
-
-
-def _expert_ranks(training: Training, layouts: Layouts, count: int) -> Rule:
-    e = layouts.ep
-    there = layouts.tp * layouts.cp * layouts.dp // expert_tp(training, layouts)
-    called = "dp·cp" if training.expert_tp else "tp·dp·cp"
-
-    def remedy(e: int, there: int) -> str:
-        return f"ep {nearest(np.intersect1d(divisors(count), divisors(there)), e)}"
-
-    return Rule(
-        "expert_ranks",
-        there % e != 0,
-        keyed(lambda e, n: f"{called} = {n:,} mod ep {e} = {n % e:,}", e, there),
-        keyed(remedy, e, there),
-        f"ep divides {called}",
     )

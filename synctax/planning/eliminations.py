@@ -6,7 +6,7 @@ import numpy as np
 
 from synctax.arrays import I64
 from synctax.planning.costs import Costs
-from synctax.planning.divisibility import divisibility, fitting_tp
+from synctax.planning.divisibility import divisibility, room_of, tp_remedy
 from synctax.planning.domains import (
     DP_LAST,
     PP_LAST,
@@ -17,7 +17,7 @@ from synctax.planning.domains import (
 )
 from synctax.planning.layout import Layouts
 from synctax.planning.remedies import in_words
-from synctax.planning.rule import Rule, always, divisors, each, keyed, seconds
+from synctax.planning.rule import Rule, always, each, keyed, seconds
 from synctax.planning.setting import Setting
 from synctax.planning.tax import most_ranks
 from synctax.planning.times import nic_bytes_per_s
@@ -71,13 +71,15 @@ def _tp_domain(setting: Setting, layouts: Layouts, cost: Costs) -> Iterator[Rule
             f"{percent(nic_s / compute_s)} of the {seconds(compute_s)} of computation"
         )
 
-    def remedy(t: int) -> str:
-        even = divisors(domain)
-        even = even[fitting_tp(setting.model, setting.training, even) & (even < t)]
-        said = [f"tp {even[-1]}"] if even.size else []
-        if t < domain:
-            said.append(f"{domain // t * t} of the {domain} GPUs of a domain")
-        return ", or ".join(said)
+    nearest_tp = tp_remedy(room_of(setting), layouts)
+
+    def remedy(rows: I64) -> list[str]:
+        each_tp = zip(nearest_tp(rows), layouts.tp[rows].tolist(), strict=True)
+        return [
+            said
+            + (f", or {domain // t * t} of the {domain} GPUs of a domain" * (t < domain))
+            for said, t in each_tp
+        ]
 
     yield Rule(
         "tp_domain",
@@ -91,7 +93,7 @@ def _tp_domain(setting: Setting, layouts: Layouts, cost: Costs) -> Iterator[Rule
             cost.compute_s,
             alone,
         ),
-        keyed(remedy, layouts.tp),
+        remedy,
         f"tp divides the NVLink domain of {domain}",
     )
 

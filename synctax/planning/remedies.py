@@ -6,11 +6,11 @@ from typing import Final
 
 import numpy as np
 
-from synctax.arrays import F64, I64, Bool
+from synctax.arrays import I64, Bool
 from synctax.planning.costs import Costs, costs
 from synctax.planning.divisibility import divisibility
 from synctax.planning.layout import Layouts, take
-from synctax.planning.memory import full_recompute_to_fit
+from synctax.planning.memory import full_recompute_to_fit, memory
 from synctax.planning.pipeline import average_layers
 from synctax.planning.rule import divisors, seconds
 from synctax.planning.setting import Setting
@@ -23,6 +23,9 @@ FACTORS: Final = (2, 4, 8)
 SHOWN: Final = 3
 """Changes named in a row beside recomputation; the rest is counted."""
 
+_RECOMPUTING: Final = ("selective", "recompute")
+"""Kinds of changes that keep less."""
+
 _SHARDINGS: Final[tuple[Sharding, ...]] = ("none", "optimizer", "gradients", "parameters")
 
 
@@ -33,7 +36,8 @@ class Remedy:
     Parameters
     ----------
     kind : str
-        `recompute`, `sharding`, `microbatch`, `more_cp`, ...: one of each kind a layout.
+        `selective`, `recompute`, `sharding`, `microbatch`, `more_cp`, ...: one of each
+        kind a layout.
     what : str
     memory_bytes, step_s : float
         What the layout needs and takes then.
@@ -113,28 +117,27 @@ def in_words(setting: Setting, layouts: Layouts, rows: I64) -> list[str]:
     """
     found = memory_remedies(setting, layouts, rows)
     lost = np.array([at for at, some in enumerate(found) if not some], np.int64)
-    least = iter(_least_bytes(setting, take(layouts, rows[lost])).tolist())
-    return [_joined(some) if some else _too_large(next(least)) for some in found]
+    said = iter(_too_large(setting, take(layouts, rows[lost])))
+    return [_joined(some) if some else next(said) for some in found]
 
 
 def _first(remedy: Remedy) -> tuple[bool, float]:
-    return remedy.kind != "recompute", remedy.step_s
+    return remedy.kind not in _RECOMPUTING, remedy.step_s
 
 
 def _joined(found: list[Remedy]) -> str:
-    shown = SHOWN + (found[0].kind == "recompute")
+    shown = SHOWN + sum(one.kind in _RECOMPUTING for one in found)
     said = [str(remedy) for remedy in found[:shown]]
     if len(found) > shown:
         said.append(f"{len(found) - shown} more")
     return ", or ".join(said)
 
 
-def _too_large(least: float) -> str:
-    return f"no single change; {size_bytes(least)} with all that keeps its degrees"
+def _too_large(setting: Setting, some: Layouts) -> list[str]:
+    """Say what layouts need with every change that keeps their degrees, and where they fit.
 
-
-def _least_bytes(setting: Setting, some: Layouts) -> F64:
-    """Tell what layouts need with everything that leaves their degrees as they are."""
+    That is on more GPUs, added as ranks of data parallelism.
+    """
     training = replace(
         setting.training,
         sequence_parallel=True,
@@ -143,13 +146,41 @@ def _least_bytes(setting: Setting, some: Layouts) -> F64:
         shard_over="d*c",
         microbatch=1,
     )
-    return costs(replace(setting, training=training), some).memory.memory_bytes
+    model, budget = setting.model, setting.budget_bytes
+    least = memory(model, training, some, budget).memory_bytes
+    ranks = some.tp * some.pp * some.cp
+    dp = np.where(least <= budget, some.dp, 0)
+    factor = 2
+    while factor * int(some.dp.min(initial=training.batch)) <= training.batch:
+        more = replace(some, dp=some.dp * factor)
+        fits = memory(model, training, more, budget).memory_bytes <= budget
+        dp = np.where((dp == 0) & fits & _runs(setting, training, more), more.dp, dp)
+        factor *= 2
+    told = zip(least.tolist(), dp.tolist(), (dp * ranks).tolist(), strict=True)
+    return [_least(*one, budget) for one in told]
+
+
+def _least(least: float, dp: int, gpus: int, budget: float) -> str:
+    together = "parameters sharded, all layers recomputed in full and microbatches of 1"
+    if least <= budget:
+        return f"no single change; {together} together: {size_bytes(least)}"
+    text = f"no single change; with {together} it still needs {size_bytes(least)} a GPU"
+    return f"{text}, and fits from {gpus:,} GPUs on (dp {dp:,})" if dp else text
+
+
+def _runs(setting: Setting, training: Training, some: Layouts) -> Bool:
+    """Tell which layouts divide the batch of a training."""
+    then = replace(setting, training=training)
+    possible = np.ones(len(some), np.bool_)
+    for rule in divisibility(then, some):
+        if rule.name in ("batch", "interleaving"):
+            possible &= ~rule.broken
+    return possible
 
 
 def _changes(setting: Setting, some: Layouts) -> Iterator[_Change]:
     training = setting.training
-    all_rows = np.ones(len(some), np.bool_)
-    yield _recomputing(setting, some)
+    yield from _recomputing(setting, some)
     if not training.sequence_parallel:
         on = replace(training, sequence_parallel=True)
         yield _Change("sp", lambda *_: "sequence parallelism", on, some, some.tp > 1)
@@ -158,18 +189,26 @@ def _changes(setting: Setting, some: Layouts) -> Iterator[_Change]:
         yield _Change("over", lambda *_: "sharding over dp·cp", wider, some, some.cp > 1)
     for sharding in _SHARDINGS[_SHARDINGS.index(training.sharding) + 1 :]:
         yield _sharding(training, sharding, some)
-    for b in divisors(training.microbatch)[-2::-1].tolist():
-        yield _microbatch(training, b, some, all_rows)
+    smaller = divisors(training.batch)
+    for b in smaller[smaller < training.microbatch][::-1].tolist():
+        yield _microbatch(setting, b, some)
     for name in ("cp", "pp", "tp"):
         for factor in FACTORS:
             yield _degree(setting, some, name, factor)
 
 
-def _recomputing(setting: Setting, some: Layouts) -> _Change:
+def _recomputing(setting: Setting, some: Layouts) -> Iterator[_Change]:
+    kept = setting.training.recompute
+    if kept == "none":
+        selective = replace(setting.training, recompute="selective")
+        every = np.ones(len(some), np.bool_)
+        yield _Change(
+            "selective", lambda *_: "selective recomputation", selective, some, every
+        )
+    if kept not in ("none", "selective"):
+        return
     training = replace(setting.training, recompute="fit")
-    needed = full_recompute_to_fit(
-        setting.model, setting.training, some, setting.budget_bytes
-    )
+    needed = full_recompute_to_fit(setting.model, training, some, setting.budget_bytes)
     layers = average_layers(setting.model, some)
 
     def what(at: int, cost: Costs) -> str:
@@ -178,8 +217,8 @@ def _recomputing(setting: Setting, some: Layouts) -> _Change:
             f"in full: {percent(cost.memory.recompute_flop_share[at])} more computation"
         )
 
-    fewer = ~np.isnan(needed) & (setting.training.recompute in ("none", "selective"))
-    return _Change("recompute", what, training, some, fewer)
+    # none: selective recomputation alone is enough
+    yield _Change("recompute", what, training, some, needed > 0)
 
 
 def _sharding(training: Training, sharding: Sharding, some: Layouts) -> _Change:
@@ -193,8 +232,9 @@ def _sharding(training: Training, sharding: Sharding, some: Layouts) -> _Change:
     )
 
 
-def _microbatch(training: Training, b: int, some: Layouts, possible: Bool) -> _Change:
-    smaller = replace(training, microbatch=b)
+def _microbatch(setting: Setting, b: int, some: Layouts) -> _Change:
+    smaller = replace(setting.training, microbatch=b)
+    possible = _runs(setting, smaller, some)
     return _Change("microbatch", lambda *_: f"microbatch {b}", smaller, some, possible)
 
 

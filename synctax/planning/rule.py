@@ -111,6 +111,7 @@ def spoken(rules: tuple[Rule, ...], rows: I64, *, remedy: bool = False) -> list[
     -------
     list of list of str
         For each row the words of every rule that it breaks, in the order of the rules.
+        A remedy of several rules is there once, and not beside one that begins with it.
     """
     said: list[list[str]] = [[] for _ in range(len(rows))]
     for rule in rules:
@@ -119,7 +120,19 @@ def spoken(rules: tuple[Rule, ...], rows: I64, *, remedy: bool = False) -> list[
         for one, text in zip(at.tolist(), words, strict=True):
             if text:
                 said[one].append(text)
-    return said
+    return [_once(texts) for texts in said] if remedy else said
+
+
+def _once(texts: list[str]) -> list[str]:
+    """Leave out what is said again, or what another text begins with."""
+    distinct = list(dict.fromkeys(texts))
+    if len(distinct) == 1:
+        return distinct
+    return [
+        text
+        for text in distinct
+        if not any(other.startswith(f"{text}, ") for other in distinct)
+    ]
 
 
 def nearest(allowed: I64, value: int) -> str:

@@ -16,6 +16,7 @@ from synctax.planning.candidates import (
 )
 from synctax.planning.cautions import cautions
 from synctax.planning.costs import Costs, costs
+from synctax.planning.divisibility import host_notes
 from synctax.planning.eliminations import eliminations
 from synctax.planning.layout import Layout, Layouts
 from synctax.planning.link_cautions import domain_notes
@@ -219,7 +220,13 @@ def judge(setting: Setting, layouts: Layouts, notes: tuple[Note, ...] = ()) -> P
         feasible &= ~rule.broken
     warned = cautions(setting, layouts, cost)
     of_domain = domain_notes(setting, warned, feasible)
-    told = (*notes, *cost.taxed.notes, *of_domain, *_eliminated(rules))
+    told = (
+        *notes,
+        *host_notes(setting),
+        *cost.taxed.notes,
+        *of_domain,
+        *_eliminated(rules),
+    )
     return Plan(
         setting,
         layouts,

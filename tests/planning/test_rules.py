@@ -1,5 +1,6 @@
 """Why layouts are eliminated: each rule with the number that broke it, and its remedy."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -82,7 +83,13 @@ BROKEN = [
         "126 layers for pp·v = 256 chunks: less than one each, with the first and",
         "pp up to 32 with v 4",
     ),
-    ("layers", {"layout": "pp129"}, "126 layers for pp·v = 129", "pp up to 128"),
+    ("layers", {"layout": "pp129"}, "126 layers for pp·v = 129", "pp up to 43"),
+    (
+        "layers",
+        {"layout": "pp2,v129", "training": Training(2_048, 8_192)},
+        "126 layers for pp·v = 258",
+        "v up to 128",
+    ),
     (
         "batch",
         {"layout": "tp8,pp9,dp14"},
@@ -111,13 +118,25 @@ BROKEN = [
         "context",
         {"layout": "tp8,cp6"},
         "sequence 8,192 mod 2·cp = 2·6 is 8",
-        "cp 4 or 8, or a sequence of 8,184",
+        "cp 2, or a sequence of 8,184",
+    ),
+    (
+        "context",
+        {"layout": "tp1,cp8", "training": Training(2_048, 8_200)},
+        "sequence 8,200 mod 2·cp = 2·8 is 8",
+        "cp 4, or a sequence of 8,192",
+    ),
+    (
+        "context",
+        {"layout": "cp4", "training": Training(2_048, 8_191)},
+        "sequence 8,191 mod 2·cp = 2·4 is 7",
+        "cp 1, or a sequence of 8,184",
     ),
     (
         "sequence_parallel",
         {"layout": "tp8", "training": Training(2_048, 8_196)},
         "8,196 tokens of a rank mod tp 8 = 4 (with SP)",
-        "tp 6 or 12, or no sequence parallelism",
+        "tp 4, or no sequence parallelism",
     ),
     ("experts", {"layout": "tp8,dp8,ep8"}, "ep 8, and llama3-405b has no experts", "ep 1"),
     (
@@ -474,14 +493,104 @@ def test_what_fills_memory_to_the_last_byte_fits():
 
 def test_tp_that_does_not_tile_is_led_to_less_of_it():
     found = judged("tp3,dp16", gpus=48)
-    assert "tp 2, or 6 of the 8 GPUs of a domain" in found.remedies(np.array([0]))[0]
+    cures = found.remedies(np.array([0]))[0]
+    # what the heads ask for is how this begins
+    assert "tp 2 or 4, or 6 of the 8 GPUs of a domain" in cures
+    assert "tp 2 or 4" not in cures
 
 
 def test_what_no_single_change_makes_fit_says_how_far_it_is():
     found = judged("tp1,pp1,dp8", platform=H100)
     _, cure = told(found)
-    assert cure.startswith("no single change; ")
-    assert cure.endswith("with all that keeps its degrees")
+    least = re.fullmatch(
+        r"no single change; with parameters sharded, .* and microbatches of 1 it still "
+        r"needs 961 GB a GPU, and fits from (\d+) GPUs on \(dp \1\)",
+        cure,
+    )
+    many = int(least[1])
+    training = replace(TRAINING, recompute="full", sharding="parameters")
+    for dp, fits in ((many, True), (many // 2, False)):
+        then = judged(f"tp1,pp1,dp{dp}", platform=H100, training=training)
+        assert then.feasible[0] == fits
+
+
+def test_all_changes_at_once_are_named_where_they_are_enough():
+    training = replace(TRAINING, sharding="none", microbatch=64)
+    found = judged("tp8,pp4,dp16", platform=H100, training=training)
+    _, cure = told(found)
+    assert cure == (
+        "no single change; parameters sharded, all layers recomputed in full and "
+        "microbatches of 1 together: 20.5 GB"
+    )
+
+
+def test_no_number_of_gpus_is_named_that_would_not_do():
+    found = judged("tp1,pp1,dp8", platform=replace(H100, memory_bytes=1e9))
+    assert told(found)[1].endswith("it still needs 961 GB a GPU")
+    # no batch can be shared by more
+    found = judged("tp1,pp1,dp8", platform=H100, training=Training(8, 8_192))
+    assert told(found)[1].endswith("it still needs 961 GB a GPU")
+
+
+def test_a_number_of_gpus_that_divides_into_nothing_is_led_to_whole_hosts():
+    found = judged("tp997", platform=H100, gpus=997)
+    cures = found.remedies(np.array([0]))[0]
+    assert [cure for cure in cures if cure.startswith("tp")] == [
+        "tp 1, or 992 of the 997 GPUs",
+        "tp 1, or no sequence parallelism",
+    ]
+    assert told(judged("tp1,pp997", gpus=997))[1] == "pp up to 1"
+    (note,) = (one for one in found.notes if one.reason == "gpus_beyond_whole_hosts")
+    assert note.count == 5
+    assert "992 of the 997 are 124 hosts" in note.detail
+    for gpus in (4, 8, 992):
+        notes = judged(f"dp{gpus}", gpus=gpus).notes
+        assert "gpus_beyond_whole_hosts" not in {one.reason for one in notes}
+
+
+@given(st.sampled_from([12, 64, 100, 997, 1_000, 1_024]), st.data())
+def test_degrees_that_are_named_divide_the_gpus(gpus, data):
+    degree = st.sampled_from(divisors(gpus).tolist())
+    tp, cp = data.draw(degree), data.draw(degree)
+    if gpus % (tp * cp):
+        return
+    layout = Layout(tp, 1, gpus // (tp * cp), cp)
+    cures = judged(layout, platform=H100, gpus=gpus).remedies(np.array([0]))[0]
+    for cure in cures:
+        for name, others in (("tp", cp), ("cp", tp)):
+            begins = re.match(rf"{name} (\d+)(?: or (\d+))?(?=,|$)", cure)
+            for degree in begins.groups() if begins else ():
+                assert degree is None or gpus % (int(degree) * others) == 0
+    assert len({*cures}) == len(cures)
+
+
+def test_scores_that_are_kept_are_given_up_first():
+    training = replace(TRAINING, batch=4_096, recompute="none")
+    found = judged("tp8,pp32,dp8,cp2", platform=H100, training=training)
+    named = _named(found)
+    assert named[0].kind == "selective"
+    selective = replace(training, recompute="selective")
+    then = judged("tp8,pp32,dp8,cp2", platform=H100, training=selective)
+    assert named[0].memory_bytes == then.costs.memory.memory_bytes[0]
+    assert named[0].step_s == then.costs.step_s[0]
+    # and no layer has to be recomputed in full
+    assert "recompute" not in {one.kind for one in named}
+    found = judged("tp8,pp16,dp16", platform=H100, training=training)
+    full = _named(found)[0]
+    assert full.kind == "recompute"
+    assert full.what.startswith("recomputing 2 of 7.88 layers")
+    assert "0 % more" not in full.what
+
+
+def test_a_smaller_microbatch_divides_the_batch():
+    """Of 2,048 sequences 3 do not go into a microbatch as 4 do."""
+    training = replace(TRAINING, microbatch=6)
+    large = replace(H100, memory_bytes=200e9)
+    found = judged("tp8,pp8,dp8,cp2", platform=large, training=training)
+    named = {one.kind: one.what for one in _named(found)}
+    assert named["microbatch"] == "microbatch 4"
+    smaller = replace(training, microbatch=4)
+    assert judged("tp8,pp8,dp8,cp2", platform=large, training=smaller).feasible[0]
 
 
 def test_more_changes_than_are_shown_are_counted():

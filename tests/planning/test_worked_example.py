@@ -309,7 +309,7 @@ def test_two_layouts_are_compared_in_every_quantity():
     found = compared(A, B, training=MEGATRON)
     frame = found.to_frame().set_index("quantity")
     assert tuple(found.to_frame()) == PLAN_COMPARE.names
-    left_out = {"feasible_rank", "pareto"}
+    left_out = {"feasible_rank", "pareto", "within_error"}
     assert set(PLAN.names) - left_out <= set(frame.index)
     assert frame.loc["barriers", "ratio"] == 2
     assert frame.loc["state_bytes", "ratio"] == pytest.approx(1.8)

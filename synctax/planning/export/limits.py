@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 
 from synctax.errors import SynctaxError
-from synctax.planning.divisibility import split_evenly
+from synctax.planning.divisibility import Room, split_evenly
 from synctax.planning.layout import Layout, Layouts
 from synctax.planning.shape import Model
 from synctax.planning.training import Training
@@ -49,6 +49,6 @@ def plan_limits(
         A reason.
     """
     at = np.zeros(1, np.int64)
-    for rule in split_evenly(model, training, Layouts.of([layout])):
+    for rule in split_evenly(Room(model, training, layout.gpus), Layouts.of([layout])):
         if rule.broken[0] and rule.name not in other:
             yield rule.reason(at)[0]
