@@ -16,6 +16,9 @@ JOBS = {
         tp=4, fsdp=2, layers=2, steps=3, seed=7, tp_op="all_reduce", jitter=0.06
     ),
     "replicas": SynthJob(tp=2, fsdp=2, dp=2, layers=1, steps=3, seed=8),
+    "long sequences": SynthJob(
+        tp=2, fsdp=2, cp=2, layers=2, steps=2, microbatches=2, seed=9
+    ),
     "heavy tails": SynthJob(tp=4, layers=2, steps=3, seed=10, jitter_law="frechet"),
     "two hosts": SynthJob(tp=2, fsdp=2, hosts=2, clock_offset_us=400.0, steps=3, seed=11),
     "graphs": SynthJob(tp=4, fsdp=2, layers=2, steps=3, seed=12, cuda_graphs=True),
