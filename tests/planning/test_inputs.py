@@ -482,7 +482,11 @@ def test_a_platform_needs_no_gpu_where_it_says_all_itself():
         ("gpu: rubin-nvl72", "bf16_tflops is missing; expected a number above 0, as none"),
         ("gpu: h100\ndomain: 0", "domain is '0'; expected a whole number of 1 or more"),
         ("gpu: h100\ngpus_per_host: 3", "gpus_per_host is '3'; expected a number that div"),
-        ("gpu: h100\nmemory_bytes: 1", "did you mean memory_gb?"),
+        (
+            "gpu: h100\nmemory_bytes: 1",
+            "did you mean memory_gb (10^9 bytes: 80e9 bytes are 80)?",
+        ),
+        ("gpu: h100\nnic_gbps: 400", "nic_gb_per_s (10^9 bytes a second: 400 Gb/s are 50)"),
         ("gpu: h100\ntiers: 3", "tiers is '3'; expected a list of mappings such as"),
         ("gpu: h100\ntiers: [3]", "tiers is a list; expected a list of mappings such as"),
         (
@@ -490,7 +494,7 @@ def test_a_platform_needs_no_gpu_where_it_says_all_itself():
             "unknown key tiers[0].gpu; did you mean tiers[0].g",
         ),
         (
-            "gpu: h100\ntiers: [{gpus: 8}]",
+            "gpu: h100\ntiers: [{gpus: 8, oversubscription: 2}]",
             "tiers[0].gpus is '8'; expected more than the 8 of",
         ),
         (
@@ -498,8 +502,15 @@ def test_a_platform_needs_no_gpu_where_it_says_all_itself():
             "tiers[0].oversubscription is '.9'; expected a number of 1 or more",
         ),
         (
-            "gpu: h100\ntiers:\n- {gpus: 16, oversubscription: 1}\n- {gpus: 16}",
+            (
+                "gpu: h100\ntiers:\n- {gpus: 16, oversubscription: 1}\n"
+                "- {gpus: 16, oversubscription: 2}"
+            ),
             "line 6: tiers[1].gpus is '16'; expected more than the 16 of the tier below",
+        ),
+        (
+            "gpu: h100\ntiers: [{gpus: 500, oversubscription: 2}]",
+            "line 4: tiers[0].gpus is '500'; expected a multiple of the 8 of the NVLink",
         ),
     ],
 )
@@ -524,11 +535,21 @@ def test_tiers_go_from_the_smallest_block_up():
 
 
 def test_a_nic_in_gigabits_is_a_note():
-    (note,) = platform_doubts(platform(WHOLE.replace("50", "450", 1)))
-    assert note.reason == "nic_as_fast_as_nvlink"
+    (note,) = platform_doubts(platform(WHOLE.replace("50", "400", 1)))
+    assert note.reason == "nic_unusually_fast"
     assert "400 Gb/s are 50 GB/s" in note.detail
-    alone = platform(WHOLE.replace("50", "450", 1).replace("domain: 8", "domain: 1"))
+    # beside no other GPU NVLink tells nothing
+    alone = platform(WHOLE.replace("50", "150", 1).replace("domain: 8", "domain: 1"))
     assert platform_doubts(alone) == ()
+    alone = platform(WHOLE.replace("50", "400", 1).replace("domain: 8", "domain: 1"))
+    assert len(platform_doubts(alone)) == 1
+    assert all(platform_doubts(read_platform(name)) == () for name in platform_names())
+
+
+def test_memory_in_bytes_is_refused_in_the_unit_of_the_file():
+    text = WHOLE.replace("memory_gb: 80", "memory_gb: 80e9")
+    message = refused(text, platform)
+    assert "memory_gb is '80e9'; expected at most 10,000: it is in 10^9 bytes" in message
 
 
 def test_a_file_is_named_after_itself_unless_it_says_otherwise(tmp_path):
@@ -637,7 +658,8 @@ def test_every_field_of_a_shape_has_a_key_and_every_synonym_a_meaning():
     inner = {f"experts.{key}" for key in model_file.EXPERT_KEYS}
     inner |= {f"latent.{key}" for key in model_file.LATENT_KEYS}
     assert set(model_file.SYNONYMS.values()) <= set(model_file.KEYS) | inner
-    assert set(platform_file.SYNONYMS.values()) <= set(platform_file.KEYS)
+    meant = {name.partition(" (")[0] for name in platform_file.SYNONYMS.values()}
+    assert meant <= set(platform_file.KEYS)
     assert not set(model_file.SYNONYMS) & set(model_file.KEYS)
 
 

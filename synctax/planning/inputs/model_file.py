@@ -6,7 +6,9 @@ from typing import Final
 
 from synctax.planning.inputs.counted import counted
 from synctax.planning.inputs.yaml_values import Section
-from synctax.planning.shape import Experts, LatentAttention, Model
+from synctax.planning.possible import ImpossibleError
+from synctax.planning.rule import divisors
+from synctax.planning.shape import Experts, LatentAttention, Model, check
 
 KEYS: Final = (
     "name",
@@ -30,6 +32,8 @@ LATENT_KEYS: Final = ("q_rank", "kv_rank", "nope_dim", "rope_dim", "v_dim")
 
 ANOTHER_SCALE: Final = 1000.0
 """Times what a shape has that a stated number of parameters cannot be: 8 for 8 billion."""
+
+_MOST_HEADS: Final = 4096
 
 SYNONYMS: Final = {
     "num_hidden_layers": "layers",
@@ -96,14 +100,14 @@ def model_of(section: Section, *, name: str) -> Model:
     layers = section.count("layers")
     hidden = section.count("hidden")
     heads = section.count("heads")
-    experts = _experts(section, layers)
+    experts = _experts(section)
     latent = _latent(section)
     model = Model(
         name=section.text("name", name) or name,
         layers=layers,
         hidden=hidden,
         heads=heads,
-        kv_heads=_kv_heads(section, heads),
+        kv_heads=section.count("kv_heads", heads),
         ffn=_ffn(section, experts),
         vocabulary=section.count("vocabulary"),
         parameters=nan,
@@ -116,15 +120,6 @@ def model_of(section: Section, *, name: str) -> Model:
         source=section.text("source", ""),
     )
     return _with_parameters(section, counted(model))
-
-
-def _kv_heads(section: Section, heads: int) -> int:
-    kv_heads = section.count("kv_heads", heads)
-    if heads % kv_heads:
-        raise section.wrong(
-            "kv_heads", f"a number that divides the {heads} heads ({_divisors(heads)})"
-        )
-    return kv_heads
 
 
 def _ffn(section: Section, experts: Experts | None) -> int:
@@ -142,30 +137,23 @@ def _head_dim(
     if not section.has("head_dim") and hidden % heads:
         raise section.wrong(
             "heads",
-            f"a number that divides hidden = {hidden} ({_divisors(hidden)}), or head_dim "
-            "beside it",
+            f"a number that divides hidden = {hidden} ({_largest_divisors(hidden)}), or "
+            "head_dim beside it",
         )
     return section.count("head_dim", hidden // heads)
 
 
-def _experts(section: Section, layers: int) -> Experts | None:
+def _experts(section: Section) -> Experts | None:
     if not section.has("experts"):
         return None
     part = section.section("experts", "{count: 64, top_k: 6, ffn: 1408}")
     part.allow(EXPERT_KEYS, _within("experts."))
-    count = part.count("count")
-    top_k = part.count("top_k")
-    if top_k > count:
-        raise part.wrong("top_k", f"at most the {count} of experts.count")
-    dense_layers = part.count("dense_layers", 0, least=0)
-    if dense_layers >= layers:
-        raise part.wrong("dense_layers", f"fewer than the {layers} layers")
     return Experts(
-        count=count,
-        top_k=top_k,
+        count=part.count("count"),
+        top_k=part.count("top_k"),
         ffn=part.count("ffn"),
         shared=part.count("shared", 0, least=0),
-        dense_layers=dense_layers,
+        dense_layers=part.count("dense_layers", 0, least=0),
     )
 
 
@@ -187,25 +175,16 @@ def _latent(section: Section) -> LatentAttention | None:
 
 def _with_parameters(section: Section, shape: Model) -> Model:
     parameters = section.number("parameters", shape.parameters)
-    if parameters <= shape.expert_parameters:
-        raise section.wrong(
-            "parameters",
-            f"more than the {shape.expert_parameters:.4g} that the experts alone have",
-        )
-    _check_scale(section, "parameters", parameters, shape.parameters)
     default = shape.active_parameters if shape.experts is not None else parameters
     active = section.number("active_parameters", min(default, parameters))
-    if active > parameters:
-        raise section.wrong(
-            "active_parameters", f"at most the parameters ({parameters:.4g})"
-        )
-    if shape.experts is None and active != parameters:
-        raise section.wrong(
-            "active_parameters",
-            f"{parameters:.6g}, as all of them where there are no experts (leave it out)",
-        )
+    found = replace(shape, parameters=parameters, active_parameters=active)
+    try:
+        check(found)
+    except ImpossibleError as error:
+        raise section.impossible(error.key, error.expected) from error
+    _check_scale(section, "parameters", parameters, shape.parameters)
     _check_scale(section, "active_parameters", active, shape.active_parameters)
-    return replace(shape, parameters=parameters, active_parameters=active)
+    return found
 
 
 def _check_scale(section: Section, key: str, stated: float, counted: float) -> None:
@@ -217,7 +196,7 @@ def _within(path: str) -> dict[str, str]:
     return {key: name for key, name in SYNONYMS.items() if name.startswith(path)}
 
 
-def _divisors(number: int) -> str:
+def _largest_divisors(number: int) -> str:
     # the largest ones are those that somebody can have meant
-    found = [one for one in range(1, min(number, 4096) + 1) if number % one == 0]
-    return "such as " + ", ".join(map(str, found[-4:]))
+    few = divisors(number)
+    return "such as " + ", ".join(map(str, few[few <= _MOST_HEADS][-4:]))

@@ -6,7 +6,9 @@ from typing import Final
 from synctax.bandwidth.hardware import Hardware, all_hardware
 from synctax.notes import Note
 from synctax.planning.inputs.yaml_values import Section
-from synctax.planning.platform import Platform, Tier
+from synctax.planning.platform import MOST_MEMORY_BYTES, Platform, Tier, check
+from synctax.planning.possible import ImpossibleError
+from synctax.planning.setting import BYTES_PER_GB
 
 KEYS: Final = (
     "name",
@@ -22,6 +24,12 @@ KEYS: Final = (
 )
 TIER_KEYS: Final = ("gpus", "oversubscription")
 
+USUAL_NIC_SHARE: Final = 0.5
+"""Of NVLink's rate: no machine has a NIC a GPU that is faster."""
+
+FASTEST_NIC_GB_PER_S: Final = 200.0
+"""1.6 Tb/s, which is yet to come."""
+
 SYNONYMS: Final = {
     "gpus_per_node": "gpus_per_host",
     "gpus_per_server": "gpus_per_host",
@@ -30,10 +38,14 @@ SYNONYMS: Final = {
     "link_gb_per_s": "nvlink_gb_per_s",
     "nvlink": "nvlink_gb_per_s",
     "nic": "nic_gb_per_s",
-    "nic_gbps": "nic_gb_per_s",
+    "nic_gbps": "nic_gb_per_s (10^9 bytes a second: 400 Gb/s are 50)",
+    "nic_gbit_per_s": "nic_gb_per_s (10^9 bytes a second: 400 Gb/s are 50)",
+    "nvlink_gbps": "nvlink_gb_per_s (10^9 bytes a second, of one direction)",
     "memory": "memory_gb",
-    "memory_bytes": "memory_gb",
+    "memory_bytes": "memory_gb (10^9 bytes: 80e9 bytes are 80)",
+    "memory_gib": "memory_gb (10^9 bytes: 80 GiB are 85.9)",
     "hbm_gb": "memory_gb",
+    "bf16_flops": "bf16_tflops (10^12 operations a second)",
     "tflops": "bf16_tflops",
     "peak_tflops": "bf16_tflops",
     "oversubscription": "tiers",
@@ -61,18 +73,26 @@ def platform_of(section: Section, *, name: str) -> Platform:
     gpu = _preset(section)
     name = section.text("name", name) or name
     domain = section.count("domain", None if gpu is None else gpu.domain)
-    return Platform(
+    found = Platform(
         name=name,
         gpu=name if gpu is None else gpu.name,
         domain=domain,
-        gpus_per_host=_gpus_per_host(section, domain),
+        gpus_per_host=section.count("gpus_per_host", domain),
         nvlink_gb_per_s=_rate(section, "nvlink_gb_per_s", gpu),
         nic_gb_per_s=section.number("nic_gb_per_s"),
-        memory_bytes=1e9 * section.number("memory_gb"),
+        memory_bytes=BYTES_PER_GB * section.number("memory_gb"),
         bf16_tflops=_rate(section, "bf16_tflops", gpu),
-        tiers=_tiers(section, domain),
+        tiers=_tiers(section),
         source=section.text("source", "" if gpu is None else gpu.source),
     )
+    try:
+        check(found)
+    except ImpossibleError as error:
+        if error.key == "memory_bytes":
+            most = f"at most {MOST_MEMORY_BYTES / BYTES_PER_GB:,.0f}: it is in 10^9 bytes"
+            raise section.wrong("memory_gb", most) from error
+        raise section.impossible(error.key, error.expected) from error
+    return found
 
 
 def platform_doubts(platform: Platform) -> tuple[Note, ...]:
@@ -86,13 +106,15 @@ def platform_doubts(platform: Platform) -> tuple[Note, ...]:
     -------
     tuple of Note
     """
-    if platform.domain == 1 or platform.nic_gb_per_s < platform.nvlink_gb_per_s:
+    nic, nvlink = platform.nic_gb_per_s, platform.nvlink_gb_per_s
+    beside = platform.domain > 1 and nic > USUAL_NIC_SHARE * nvlink
+    if not beside and nic <= FASTEST_NIC_GB_PER_S:
         return ()
     detail = (
-        f"the NIC of {platform.name} ({platform.nic_gb_per_s:g} GB/s) is no slower than "
-        f"its NVLink ({platform.nvlink_gb_per_s:g} GB/s); 400 Gb/s are 50 GB/s"
+        f"NIC that is faster than usual: {nic:g} GB/s (10^9 bytes a second) a GPU of "
+        f"{platform.name}, beside {nvlink:g} of its NVLink; 400 Gb/s are 50 GB/s"
     )
-    return (Note("nic_as_fast_as_nvlink", 1, detail),)
+    return (Note("nic_unusually_fast", 1, detail),)
 
 
 def _preset(section: Section) -> Hardware | None:
@@ -120,27 +142,10 @@ def _rate(section: Section, key: str, gpu: Hardware | None) -> float:
     return section.number(key, known)
 
 
-def _gpus_per_host(section: Section, domain: int) -> int:
-    hosts = section.count("gpus_per_host", domain)
-    if domain % hosts and hosts % domain:
-        raise section.wrong(
-            "gpus_per_host",
-            f"a number that divides the domain of {domain} GPUs (hosts within a domain), "
-            "or a multiple of it (domains within a host)",
-        )
-    return hosts
-
-
-def _tiers(section: Section, domain: int) -> tuple[Tier, ...]:
+def _tiers(section: Section) -> tuple[Tier, ...]:
     tiers: list[Tier] = []
     for part in section.sections("tiers", "- {gpus: 3072, oversubscription: 7}"):
         part.allow(TIER_KEYS, {})
-        gpus = part.count("gpus")
-        below, what = (tiers[-1].gpus, "tier") if tiers else (domain, "NVLink domain")
-        if gpus <= below:
-            raise part.wrong(
-                "gpus",
-                f"more than the {below:,} of the {what} below: from the smallest block up",
-            )
-        tiers.append(Tier(gpus, part.number("oversubscription", least=1.0)))
+        slower = part.number("oversubscription", least=1.0)
+        tiers.append(Tier(part.count("gpus"), slower))
     return tuple(tiers)

@@ -8,8 +8,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from synctax.errors import BadInputError
-
-LARGEST_COUNT: Final = 2**31 - 1
+from synctax.planning.possible import COUNT, LARGEST_COUNT, NUMBER
 
 _WHOLE = r"(?:0|[1-9][0-9]*(?:_[0-9]+)*)"
 _NUMBER = re.compile(rf"[-+]?(?:{_WHOLE}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
@@ -120,7 +119,7 @@ class Section:
         BadInputError
             If it is missing, no whole number, or out of range.
         """
-        expected = f"a whole number of {least} or more"
+        expected = COUNT if least == 1 else f"a whole number of {least} or more"
         if default is not None and not self.has(key):
             return default
         value = self._number(key, expected)
@@ -139,7 +138,7 @@ class Section:
         BadInputError
             As `count`.
         """
-        expected = "a number above 0" if least is None else f"a number of {least:g} or more"
+        expected = NUMBER if least is None else f"a number of {least:g} or more"
         if default is not None and not self.has(key):
             return default
         value = self._number(key, expected)
@@ -224,6 +223,27 @@ class Section:
         return BadInputError(
             f"{self.file}{place}: {self.path}{key} is {found}; expected {expected}"
         )
+
+    def impossible(self, path: str, expected: str) -> BadInputError:
+        """Say that a value, of here or of a part, is not what it should be.
+
+        Parameters
+        ----------
+        path : str
+            Keys from here: `kv_heads`, `experts.top_k`, `tiers[0].gpus`.
+        expected : str
+            What it should be.
+        """
+        first, dot, rest = path.partition(".")
+        if not dot:
+            return self.wrong(path, expected)
+        name, _, place = first.partition("[")
+        node = self.entries[name]
+        if isinstance(node, Sequence):
+            node = node.items[int(place.rstrip("]"))]
+        if not isinstance(node, Section):
+            return self.wrong(name, expected)
+        return node.impossible(rest, expected)
 
     def _number(self, key: str, expected: str) -> float:
         node = self.entries.get(key)
