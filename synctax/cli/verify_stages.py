@@ -97,11 +97,12 @@ def read(asked: Asked) -> Files:
 
     notes: tuple[Note, ...] = ()
     plan = row = platform = None
-    wanted = None if asked.layout is None else parse_layout(asked.layout)
     if asked.plan_file is not None:
         plan = read_plan(asked.plan_file)
-        row, notes = choose(plan, wanted)
+        row, notes = choose(plan, asked.layout)
         platform = plan.platform
+    elif asked.layout is not None:
+        parse_layout(asked.layout)
     if asked.hardware is not None:
         platform = read_platform(asked.hardware)
     measured: tuple[Measured, ...] = ()
@@ -132,21 +133,24 @@ def look(job: "Job", asked: Asked, files: Files) -> "Verification":
         If there is no group of the role asked for, or the layout does not fit the ranks.
     """
     from synctax.collectives.pool import gather
+    from synctax.planning.verify.hosts_file import completed
     from synctax.planning.verify.job import Against, verify
     from synctax.planning.verify.nccl_checks import hosts_in
+    from synctax.planning.verify.nvlink import log_joins_hosts
     from synctax.planning.verify.observed import answering, observe
 
     tax = _tax(job, asked)
     groups = gather(job.ranks)[1] if tax is None else tax.matches.groups
     platform, hosts = files.platform, files.hosts
-    if hosts is None and files.log is not None:
-        hosts = hosts_in(files.log, job.world_size)
+    if files.log is not None:
+        hosts = completed(hosts, hosts_in(files.log, job.world_size))
     observed = observe(
         job,
         groups,
         hosts,
         domain_size=asked.domain or (platform.domain if platform else None),
         gpus_per_host=platform.gpus_per_host if platform else None,
+        joined=log_joins_hosts(files.log),
     )
     if tax is None:  # whose notes would have those of the files
         observed = replace(observed, notes=(*observed.notes, *job.notes))
@@ -163,6 +167,7 @@ def look(job: "Job", asked: Asked, files: Files) -> "Verification":
         topologies=files.topologies,
         log=files.log,
         role=role,
+        tp_across_domains=bool(files.plan and files.plan.assumptions.tp_across_domains),
     )
     return verify(observed, tax, against)
 
@@ -178,7 +183,7 @@ def _tax(job: "Job", asked: Asked) -> "Tax | None":
 
 def _planned(asked: Asked, files: Files, observed: "Observed") -> "Planned | None":
     from synctax.planning.layout import parse_layout
-    from synctax.planning.verify.planned import Planned
+    from synctax.planning.verify.planned import Planned, check_ranks
 
     order = cast("Order | None", asked.order)
     if files.plan is not None and files.row is not None:
@@ -189,7 +194,9 @@ def _planned(asked: Asked, files: Files, observed: "Observed") -> "Planned | Non
         return None
     # without dp the ranks of the job tell it
     gpus = None if "dp" in asked.layout.lower() else observed.world
-    return Planned(parse_layout(asked.layout, gpus), order)
+    layout = parse_layout(asked.layout, gpus)
+    check_ranks(layout)
+    return Planned(layout, order)
 
 
 def _links(files: Files) -> "Links":

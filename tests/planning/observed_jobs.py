@@ -55,7 +55,9 @@ def job(
     *,
     traced: Sequence[int] | None = None,
     gpu_of: Callable[[int], int] | None = None,
-    **size: int,
+    visible: int = 8,
+    model: str = "",
+    **size: int | bool,
 ) -> Observed:
     """A job of which all ranks, or some, were traced."""
     world = max(one.size for one in groups if one.role == DEFAULT)
@@ -69,7 +71,7 @@ def job(
         if rank in read:
             gpu = gpu if gpu_of is None else gpu_of(rank)
             name = "" if host is None else f"node{host}"
-            seats.append(Seat(rank, name, (gpu,), 8))
+            seats.append(Seat(rank, name, (gpu,), visible, model))
     places = place(np.arange(world), seats, **size)
     ranks = np.array([seat.rank for seat in seats], np.int64)
     in_order = sorted(groups, key=lambda one: (one.role, -one.size, one.ranks))

@@ -141,6 +141,82 @@ def test_tp_16_straddles_racks_of_72():
     found = placed(layout, in_blocks(4), domain_size=72, gpus_per_host=4)
     (check,) = domains(found, ["tp"])
     assert [wrong.ranks[0] for wrong in check.broken] == [64]
+    # as long as consecutive hosts are only taken for a rack, this fails nothing
+    assert check.level == "warning"
+    assert "--hosts with a column domain tells which hosts are one" in check.because
+    # no rack of 18 holds the 36 hosts of one group
+    wide = placed(Layout(36, 1, 4), round_robin(36), domain_size=72, gpus_per_host=4)
+    (check,) = domains(wide, ["tp"])
+    assert (check.level, len(check.broken)) == ("rule", 4)
+
+
+TRAYS = {"visible": 4}
+"""Hosts of four GPUs."""
+
+
+@given(
+    st.sampled_from([2, 4, 8, 16]),
+    st.sampled_from(["", "NVIDIA GB200", "NVIDIA GB300", "NVIDIA GH200 480GB", "new"]),
+    st.integers(1, 4),
+)
+def test_what_may_be_one_domain_breaks_no_rule(tp, gpu, data):
+    # consecutive ranks on trays of four, which NVLink may join
+    layout = Layout(tp=tp, pp=1, dp=data)
+    found = placed(layout, in_blocks(4), **TRAYS, model=gpu)
+    result = verify(found, None, Against())
+    assert result.failed() == ()
+    check = one(result.checks, "domain", "tp")
+    assert check.status == ("ok" if tp <= 4 or layout.gpus == 1 else "unknown")
+    assert bool(check.because) == (check.status == "unknown")
+    told = verify(
+        placed(layout, in_blocks(4), **TRAYS, model=gpu, domain_size=72), None, Against()
+    )
+    assert one(told.checks, "domain", "tp").status == "ok"
+
+
+def test_what_would_tell_of_domains_is_named():
+    layout = Layout(tp=8, pp=1, dp=2)
+    (check,) = domains(placed(layout, in_blocks(4), **TRAYS, model="GB200"), ["tp"])
+    assert (check.checked, check.unknown, check.found) == (0, 2, "")
+    assert check.because.startswith("NVLink joins hosts of such GPUs: --domain N tells")
+    (check,) = domains(placed(layout, in_blocks(4), **TRAYS), ["tp"])
+    assert check.because == (
+        "groups of more ranks than the 4 GPUs of a host: if NVLink joins hosts, --domain N "
+        "tells how many GPUs, else --domain 4"
+    )
+    (check,) = domains(placed(layout, in_blocks(4), **TRAYS, domain_size=4), ["tp"])
+    assert len(check.broken) == 2
+
+
+@pytest.mark.parametrize(
+    "gpu", ["NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-40GB", "AMD Instinct MI300X", "B200"]
+)
+def test_hosts_that_nvlink_does_not_join_are_domains(gpu):
+    layout = Layout(tp=8, pp=1, dp=2)
+    (check,) = domains(placed(layout, in_blocks(4), **TRAYS, model=gpu), ["tp"])
+    assert (check.level, len(check.broken)) == ("rule", 2)
+    # unless NCCL found that it does
+    joined = placed(layout, in_blocks(4), **TRAYS, model=gpu, joined=True)
+    assert domains(joined, ["tp"])[0].status == "unknown"
+
+
+def test_ranks_dealt_out_to_hosts_that_hold_the_group_are_broken():
+    found = placed(Layout(tp=4, pp=1, dp=4), round_robin(4), **TRAYS)
+    (check,) = domains(found, ["tp"])
+    assert (check.level, len(check.broken)) == ("rule", 4)
+    # but NVLink of a rack joins them just as well
+    found = placed(Layout(tp=4, pp=1, dp=4), round_robin(4), **TRAYS, model="GB200")
+    assert domains(found, ["tp"])[0].status == "unknown"
+
+
+def test_rails_of_hosts_that_may_be_one_domain_are_unknown():
+    layout = Layout(tp=4, pp=1, dp=2)
+    turned = placed(
+        layout, in_blocks(4), gpu_of=lambda rank: (rank + rank // 4) % 4, model="GB200"
+    )
+    check = one(rails(turned), "rails", "dp")
+    assert (check.status, check.unknown) == ("unknown", 4)
+    assert "--domain N" in check.because
 
 
 def test_hosts_that_are_not_known_leave_groups_unknown():
@@ -177,6 +253,39 @@ def test_cp_over_more_domains_than_it_needs_is_a_warning():
     assert check.found == "4 of 4 over 4 domains"
 
 
+def test_ep_that_tp_does_not_split_fits_into_fewer_domains():
+    # eight neighbours on eight ranks, where an expert is on one
+    layout = Layout(tp=2, pp=1, dp=32, ep=8)
+    groups = groups_of(layout, expert_tp=False)
+    whole = job(groups, in_blocks(8), domain_size=8)
+    assert one(verify(whole, None, Against()).checks, "near", "ep").status == "ok"
+    pairs = job(groups, lambda rank: rank // 2 % 8, domain_size=8)
+    check = one(verify(pairs, None, Against()).checks, "near", "ep")
+    assert (check.expected[:11], len(check.broken)) == ("in one doma", 8)
+    assert check.found == "8 of 8 over 4 domains"
+    # split over TP it takes two
+    split = job(groups_of(layout, expert_tp=True), in_blocks(8), domain_size=8)
+    check = one(verify(split, None, Against()).checks, "near", "ep")
+    assert (check.status, check.expected[:12]) == ("ok", "in 2 domains")
+
+
+@given(
+    st.sampled_from([2, 4, 8]),
+    st.sampled_from([2, 4, 8]),
+    st.sampled_from(ORDERS),
+    st.booleans(),
+)
+def test_experts_may_be_split_or_not_where_no_plan_tells(tp, ep, order, expert_tp):
+    layout = Layout(tp=tp, pp=1, dp=8, ep=ep)
+    groups = groups_of(layout, order=order, expert_tp=expert_tp)
+    found = job(groups, in_blocks(8), domain_size=8)
+    result = verify(found, None, Against(Planned(layout)))
+    assert result.failed(strict=True) == ()
+    # a plan that tells it is held to
+    other = verify(found, None, Against(Planned(layout, None, not expert_tp)))
+    assert {check.role for check in other.failed()} >= {"edp"}
+
+
 def test_near_needs_domains():
     layout = Layout(tp=1, pp=1, dp=1, cp=4)
     assert near(placed(layout, lambda _: None), layout, []) == []
@@ -194,6 +303,23 @@ def test_neighbours_on_other_rails_are_a_warning():
     found = verify(turned, None, Against())
     assert found.failed() == ()
     assert {c.name for c in found.failed(strict=True)} == {"rails"}
+
+
+def test_hosts_of_one_domain_count_together_on_rails():
+    # every third rank: each host has others, the two domains the same
+    layout = Layout(tp=3, pp=1, dp=8)
+    found = placed(layout, in_blocks(4), domain_size=12, gpus_per_host=4)
+    assert one(rails(found), "rails", "dp").status == "ok"
+    apart = placed(layout, in_blocks(4), domain_size=4, gpus_per_host=4)
+    assert one(rails(apart), "rails", "dp").status == "broken"
+
+
+def test_a_host_with_fewer_members_has_some_of_their_rails():
+    groups = [group("default", range(16)), group("ep", range(12))]
+    found = job(groups, in_blocks(8))
+    assert one(rails(found), "rails", "ep").status == "ok"
+    turned = job(groups, in_blocks(8), gpu_of=lambda rank: rank)
+    assert one(rails(turned), "rails", "ep").status == "broken"
 
 
 def test_members_of_a_host_count_together_on_rails():
@@ -277,6 +403,34 @@ def test_a_rank_in_no_group_is_named_with_its_host():
     assert check.found == "6 of 8 ranks in 3 groups"
 
 
+@given(st.sampled_from([2, 3, 4]), st.sampled_from([1, 2]), st.data())
+def test_shards_and_replicas_of_one_role_and_size_break_nothing(size, cp, data):
+    # as Megatron-LM declares them: the whole, and both parts, of one role
+    layout = Layout(tp=2, pp=1, dp=size * size, cp=cp)
+    groups = groups_of(layout, ("tp", "cp", "dp_cp"))
+    planned = Planned(layout)
+    for parts in planned.members("dp", size, ORDERS[0]):
+        groups += [group("dp", ranks) for ranks in parts.tolist()]
+    if data.draw(st.booleans()):
+        groups += [
+            group("dp", one_) for one_ in planned.members("dp", size**2, ORDERS[0])[0]
+        ]
+    groups = [replace(g, ranks=tuple(map(int, g.ranks))) for g in groups]
+    found = job(groups, in_blocks(2))
+    for against in (Against(), Against(planned)):
+        result = verify(found, None, against)
+        assert result.failed(strict=True) == ()
+        assert result.seen.layout == layout
+
+
+def test_a_rank_in_more_groups_than_the_others_is_named():
+    groups = groups_of(Layout(tp=1, pp=1, dp=4), [])
+    groups += [group("dp", pair) for pair in ((0, 1), (2, 3), (0, 2), (1, 3), (0, 3))]
+    check = one(coverage(job(groups, in_blocks(4))), "coverage", "dp")
+    assert {wrong.ranks for wrong in check.broken} >= {(0, 3)}
+    assert "rank 0,3 is in more than 2 groups of dp" in {w.found for w in check.broken}
+
+
 def test_a_rank_in_two_groups_is_named():
     found = placed(Layout(tp=2, pp=1, dp=2), in_blocks(2))
     extra = replace(found, groups=(*found.groups, group("tp", (1, 2))))
@@ -307,11 +461,11 @@ def test_missing_ranks_are_listed():
 def test_members_are_those_of_the_order_that_fits():
     layout = Layout(tp=2, pp=2, dp=2)
     found = job(groups_of(layout, order=ORDERS[1]), in_blocks(2))
-    checks, order = members(found, Planned(layout))
-    assert order == "tp-cp-ep-pp-dp"
+    checks, way = members(found, Planned(layout))
+    assert way.order == "tp-cp-ep-pp-dp"
     assert all(check.status == "ok" for check in checks)
-    checks, order = members(found, Planned(layout, ORDERS[0]))
-    assert order == ORDERS[0]
+    checks, way = members(found, Planned(layout, ORDERS[0]))
+    assert way.order == ORDERS[0]
     check = one(checks, "members", "pp")
     assert [wrong.ranks for wrong in check.broken] == [(0, 2), (1, 3), (4, 6), (5, 7)]
     assert check.expected == "0,4 | 1,5 | ..."
@@ -330,8 +484,8 @@ def test_an_incomplete_group_is_as_planned_if_its_known_ranks_are():
 
 def test_members_of_another_number_of_ranks_are_not_compared():
     found = placed(Layout(tp=2, pp=1, dp=2), in_blocks(2))
-    checks, order = members(found, Planned(PUBLISHED))
-    assert order is None
+    checks, way = members(found, Planned(PUBLISHED))
+    assert way is None
     assert {check.status for check in checks} == {"unknown"}
     assert "has 1,024 ranks, the job 4" in checks[0].because
 

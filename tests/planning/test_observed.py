@@ -1,6 +1,8 @@
 """Which groups a job had, and where its ranks sat."""
 
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -11,7 +13,8 @@ from synctax.collectives.load import load
 from synctax.collectives.pool import gather
 from synctax.errors import BadInputError, SynctaxError
 from synctax.planning.layout import Layout
-from synctax.planning.verify.hosts_file import HostMap, read_hosts
+from synctax.planning.verify.host_names import host_text, same_hosts
+from synctax.planning.verify.hosts_file import HostMap, completed, of_job, read_hosts
 from synctax.planning.verify.observed import answering, observe, taken_for, unnamed
 from synctax.planning.verify.places import Seat, place
 from synctax.planning.verify.seen import seen_layout
@@ -67,9 +70,27 @@ def test_a_line_stands_for_several_ranks(tmp_path):
     assert found.domain == ("",) * 8
 
 
-def test_columns_that_are_not_asked_for_are_left_out(tmp_path):
-    path = hosts_csv(tmp_path, "a,0,x,beyond", header="Host,RANK,note")
-    assert read_hosts(path).host == ("a",)
+def test_columns_may_stand_in_any_order_and_lines_be_short_or_empty(tmp_path):
+    path = hosts_csv(tmp_path, "a,0", "", ",,", "b,1,r", header="Host,RANK,domain")
+    found = read_hosts(path)
+    assert (found.host, found.domain) == (("a", "b"), ("", "r"))
+
+
+@given(st.data())
+def test_what_a_line_says_beyond_the_columns_is_never_dropped(data):
+    # every field of every line is read, or the file is refused
+    names = data.draw(st.lists(st.sampled_from(["domain", "gpu", "domian", "note"])))
+    columns = ["rank", "host", *names]
+    known = len(set(names)) == len(names) and set(names) <= {"domain", "gpu"}
+    many = data.draw(st.integers(2, 5))
+    line = ["0", "a", "1", "1", "1"][:many]
+    with TemporaryDirectory() as folder:
+        path = hosts_csv(Path(folder), ",".join(line), header=",".join(columns))
+        if known and many <= len(columns):
+            assert read_hosts(path).host == ("a",)
+            return
+        with pytest.raises(BadInputError, match=r"has the column|fields"):
+            read_hosts(path)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +106,13 @@ def test_columns_that_are_not_asked_for_are_left_out(tmp_path):
         (["0,a", "0,b"], "rank,host", "lines 2 and 3 .* place rank 0 on a and b"),
         (["0-3,a,0-2"], "rank,host,gpu", "has 4 ranks and 3 GPUs"),
         (["0,a,one"], "rank,host,gpu", "has the gpu 'one'"),
+        (["0,a,r"], "rank,host,domian", "has the column 'domian'; expected rank,host"),
+        (["0,a,b"], "rank,host", "line 2 of .* has 3 fields, and its header 2: rank,host"),
+        (["0,a,b"], "rank,host,host", "has the column host twice"),
+        (["0,a,3", "1,a,3"], "rank,host,gpu", "ranks 0 and 1 on GPU 3 of a; a GPU runs"),
+        (["0,a,3", "1,A.x,3"], "rank,host,gpu", "lines 2 and 3 .* ranks 0 and 1 on GPU 3"),
+        (['0,"a', "1,b"], "rank,host", "cannot be read .*unexpected end of data"),
+        (["0," + "a" * 200_000], "rank,host", "cannot be read .*field larger"),
     ],
 )
 def test_a_file_that_tells_no_hosts_is_refused_with_its_line(tmp_path, lines, header, said):
@@ -97,6 +125,76 @@ def test_a_file_that_is_no_text_is_refused(tmp_path):
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadInputError, match="cannot be read"):
         read_hosts(path)
+
+
+def test_ranks_that_a_job_does_not_have_are_left_out_and_counted():
+    given_map = host_map("aabb")
+    assert of_job(given_map, None) == of_job(given_map, 4) == (given_map, ())
+    found, (note,) = of_job(given_map, 2)
+    assert (found.rank.tolist(), found.host) == ([0, 1], ("a", "a"))
+    assert (note.reason, note.count) == ("hosts_beyond_job", 2)
+    assert "the job of 2 ranks does not have" in note.detail
+
+
+def test_ranks_that_count_from_one_are_refused():
+    shifted = replace(host_map("aabb"), rank=np.arange(1, 5))
+    with pytest.raises(BadInputError, match="names the ranks 1-4 and the job has 0-3: 1 r"):
+        of_job(shifted, 4)
+    # some of the ranks may be named
+    assert of_job(replace(host_map("aa"), rank=np.array([1, 2])), 4)[1] == ()
+
+
+def test_a_log_fills_in_domains_where_a_file_names_none():
+    log = host_map("xxyy", ["1", "1", "2", "2"])
+    assert completed(None, log) is log
+    assert completed(host_map("aabb"), None).domain == ("",) * 4
+    assert completed(host_map("aabb"), log).domain == ("1", "1", "2", "2")
+    named = host_map("aabb", ["r", "", "", ""])
+    assert completed(named, log) is named
+
+
+# ------------------------------------------------------------------ names of hosts
+
+
+@given(st.lists(st.sampled_from(["n1", "N1", "n1.a", "n1.b", "n2", "n2.a", "10.0", "10"])))
+def test_names_of_one_host_stand_for_each_other(names):
+    found = same_hosts(names)
+    assert set(found) == set(names)
+    for name, stands in found.items():
+        assert found[stands] == stands
+        assert stands.casefold().split(".")[0] == name.casefold().split(".")[0]
+    if {"n1.a", "n1.b"} <= set(names):
+        assert found["n1.a"] != found["n1.b"]
+    if {"n2", "n2.a"} <= set(names):
+        assert found["n2"] == found["n2.a"]
+    if {"10", "10.0"} <= set(names):
+        assert found["10"] != found["10.0"]
+
+
+@given(st.sets(st.integers(0, 30), min_size=5), st.booleans())
+def test_no_host_is_lost_in_few_words(numbers, padded):
+    names = [f"n{number:02}.x" if padded else f"n{number}.x" for number in sorted(numbers)]
+    text = host_text(names)
+    inside = text.removeprefix("n[").removesuffix("].x")
+    read = set()
+    for part in inside.split(","):
+        low, _, high = part.partition("-")
+        read |= set(range(int(low), int(high or low) + 1))
+    assert read == numbers
+
+
+def test_hosts_without_a_number_are_named_as_they_are():
+    assert host_text(["a", "b", "c"]) == "a, b, c"
+    assert host_text(["a", "b", "c7", "d", "d1"]) == "a, b, c7, d, d1"
+
+
+def test_one_host_under_two_names_is_one():
+    found = place(np.arange(4), seats(["node-0"] * 2 + ["NODE-0.cluster.local"] * 2))
+    assert found.hosts == ("node-0",)
+    given_map = replace(host_map(["node-0.x"]), rank=np.array([1]))
+    found = place(np.arange(2), seats(["node-0"] * 2), given_map)
+    assert found.hosts == ("node-0",)
+    assert found.notes == ()
 
 
 # ------------------------------------------------------------------ where ranks sit

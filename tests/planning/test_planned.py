@@ -1,10 +1,13 @@
 """Which ranks each group of a layout has: laws, and what Megatron-LM and torchtitan do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from synctax.errors import SynctaxError
 from synctax.planning.domains import strides
 from synctax.planning.layout import Layout, Layouts
 from synctax.planning.training import DIMENSIONS, ORDERS, Training
@@ -13,6 +16,7 @@ from synctax.planning.verify.planned import (
     EXPERT_ROLES,
     SPLIT_ROLES,
     Planned,
+    check_ranks,
 )
 
 degrees = st.sampled_from([1, 2, 3, 4])
@@ -62,10 +66,9 @@ def test_neighbours_are_as_far_apart_as_the_planner_places_them(layout, order, e
             assert (np.diff(groups, axis=1) == stride).all()
 
 
-@given(layouts, orders)
+@given(layouts.map(lambda one: replace(one, dp=4, ep=1)), orders)
 def test_shards_and_replicas_meet_in_one_rank_and_make_up_data_parallelism(layout, order):
     planned = Planned(layout, order)
-    assume(layout.dp == 4)
     shards = members(planned, "fsdp", order, 2 * layout.cp)
     replicas = members(planned, "dp_replicate", order, 2)
     whole = {frozenset(group) for group in members(planned, "dp_cp", order)[0]}
@@ -107,7 +110,7 @@ def test_experts_that_tp_does_not_shard_are_on_neighbours():
 
 
 def test_an_order_in_which_experts_have_other_stages_gives_no_groups():
-    planned = Planned(Layout(tp=2, pp=2, dp=4, ep=2), ORDERS[1])
+    planned = Planned(Layout(tp=2, pp=2, dp=4, ep=2), ORDERS[1], expert_tp=True)
     assert planned.members("ep", 2, ORDERS[1]) == ()
     assert len(planned.members("ep", 2, ORDERS[0])) == 1
 
@@ -141,3 +144,40 @@ def test_a_role_that_no_layout_tells_has_no_groups():
     assert planned.members("embedding", 2, ORDERS[0]) == ()
     assert planned.members("fsdp", 5, ORDERS[0]) == ()
     assert set(SPLIT_ROLES) - {"dp_replicate"} < set(DENSE_ROLES)
+
+
+def test_parts_of_the_ranks_that_hold_the_same_experts_are_shards_or_replicas():
+    planned = Planned(Layout(tp=1, pp=1, dp=16, ep=2))
+    assert planned.sizes("edp") == (8,)
+    assert planned.sizes("edp", (4, 2)) == (8, 4, 2)
+    shards, replicas = members(planned, "edp", size=4)
+    assert shards[0] == [0, 2, 4, 6]
+    assert replicas[0] == [0, 4, 8, 12]
+
+
+def test_a_size_makes_up_the_whole_only_with_another():
+    # two families of two ranks, not one
+    planned = Planned(Layout(tp=1, pp=1, dp=4))
+    assert planned.sizes("dp", (2, 2)) == (4, 2)
+    assert planned.sizes("dp", (2,)) == (4,)
+
+
+def test_what_is_not_told_of_experts_may_be_either():
+    open_ = Planned(Layout(tp=2, pp=1, dp=8, ep=8))
+    assert open_.sizes("edp") == (1, 2)
+    assert [way.expert_tp for way in open_.ways] == [True, False] * 2
+    assert len(open_.members("ep", 8, ORDERS[0])) == 2
+    assert len(Planned(Layout(tp=2, pp=1, dp=8)).ways) == len(ORDERS)
+
+
+@pytest.mark.parametrize(
+    ("layout", "said"),
+    [
+        (Layout(8, 100_000, 100_000), "80,000,000,000 ranks; expected 4,194,304 at most"),
+        (Layout(2, 1, 4, ep=3), "ep 3 divides neither dp·cp = 4 nor tp·dp·cp = 8"),
+    ],
+)
+def test_ranks_that_no_job_has_are_refused_before_they_are_listed(layout, said):
+    with pytest.raises(SynctaxError, match=said):
+        check_ranks(layout)
+    check_ranks(Layout(2, 1, 4, ep=8))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from synctax.arrays import ABSENT, I64
-from synctax.planning.training import DIMENSIONS, Order
+from synctax.planning.training import DIMENSIONS
 from synctax.planning.verify.check import Broken, Check, broken, tally
 from synctax.planning.verify.observed import Observed, ObservedGroup
 from synctax.planning.verify.planned import SPLIT_ROLES, Planned
@@ -107,7 +107,8 @@ def group_sizes(observed: Observed, planned: Planned | None) -> list[Check]:
     checks = []
     for role in CORE_ROLES:
         groups = [group for group in observed.groups if group.role == role]
-        allowed = () if planned is None else planned.sizes(role, data)
+        own = whole_sizes(observed, role) if role == "edp" else data
+        allowed = () if planned is None else planned.sizes(role, own)
         if not allowed:
             allowed = tuple(dict.fromkeys(whole_sizes(observed, role)))
             expected = "groups of one size"
@@ -252,7 +253,7 @@ def _left_out(
         yield Broken(left, hosts, f"rank {rank_text(left)} is in no group of {role}")
 
 
-def members(observed: Observed, planned: Planned) -> tuple[list[Check], Order | None]:
+def members(observed: Observed, planned: Planned) -> tuple[list[Check], Planned | None]:
     """Check that groups have the ranks that the layout gives them.
 
     Parameters
@@ -262,21 +263,21 @@ def members(observed: Observed, planned: Planned) -> tuple[list[Check], Order | 
 
     Returns
     -------
-    list of Check, Order or None
-        One check a role; the order of ranks that fits most groups, None where the job has
-        other ranks than the layout.
+    list of Check, Planned or None
+        One check a role; the way of numbering ranks that fits most groups, None where the
+        job has other ranks than the layout.
     """
     layout = planned.layout
     roles = [role for role in CORE_ROLES if observed.of(role)]
     if observed.world not in (None, layout.gpus):
         because = f"{layout} has {layout.gpus:,} ranks, the job {observed.world:,}"
         return [_not_checked(role, observed, because) for role in roles], None
-    best: tuple[int, list[Check], Order] | None = None
-    for order in planned.orders:
-        checks = [_members(observed, planned, role, order) for role in roles]
-        wrong = sum(len(check.broken) for check in checks)
+    best: tuple[int, list[Check], Planned] | None = None
+    for way in planned.ways:
+        checks = [_members(observed, way, role) for role in roles]
+        wrong = sum(len(check.broken) + check.unknown for check in checks)
         if best is None or wrong < best[0]:
-            best = wrong, checks, order
+            best = wrong, checks, way
     return (best[1], best[2]) if best else ([], None)
 
 
@@ -285,8 +286,8 @@ def _not_checked(role: str, observed: Observed, because: str) -> Check:
     return Check("members", role, "rule", "ranks as planned", "", 0, count, because=because)
 
 
-def _members(observed: Observed, planned: Planned, role: str, order: Order) -> Check:
-    groups = observed.of(role)
+def _members(observed: Observed, planned: Planned, role: str) -> Check:
+    groups, order = observed.of(role), planned.orders[0]
     numbers = {
         size: [_numbers(ways, planned.layout.gpus) for ways in found]
         for size in {group.size for group in groups}

@@ -1,7 +1,7 @@
 """Which rank runs on which host: a CSV that a user writes."""
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +9,11 @@ import numpy as np
 
 from synctax.arrays import ABSENT, I64
 from synctax.errors import BadInputError
+from synctax.notes import Note
+from synctax.planning.verify.host_names import same_hosts
+from synctax.texts import counted
 from synctax.trace.numbers import bounded
+from synctax.trace.oddities import rank_text
 
 COLUMNS: Final = ("rank", "host")
 MORE_COLUMNS: Final = ("domain", "gpu")
@@ -69,8 +73,8 @@ def read_hosts(path: str | Path) -> HostMap:
     Raises
     ------
     BadInputError
-        If the file cannot be read, lacks a column or a value, or says two things of one
-        rank.
+        If the file cannot be read, lacks a column or a value or has others, says two
+        things of one rank, or puts two ranks on one GPU.
     """
     source = str(path)
     found: dict[int, _Line] = {}
@@ -92,6 +96,7 @@ def read_hosts(path: str | Path) -> HostMap:
             _add(found, rank, one, source)
     if not found:
         raise BadInputError(f"{source} has no line below its header; expected {_SHAPE}")
+    _once(found, source)
     listed = sorted(found)
     return HostMap(
         source,
@@ -105,22 +110,42 @@ def read_hosts(path: str | Path) -> HostMap:
 def _rows(source: str) -> list[tuple[int, dict[str, str]]]:
     try:
         text = Path(source).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        # a quote that is never closed would swallow the lines below it
+        reader = csv.reader(text.splitlines(), skipinitialspace=True, strict=True)
+        lines = [(reader.line_num, [field.strip() for field in row]) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BadInputError(
             f"{source} cannot be read ({error}); expected a CSV with {_SHAPE}"
         ) from error
-    reader = csv.DictReader(text.splitlines(), skipinitialspace=True)
-    columns = [name.strip().lower() for name in reader.fieldnames or ()]
+    lines = [(number, fields) for number, fields in lines if any(fields)]
+    columns = [name.lower() for name in lines[0][1]] if lines else []
+    _check_columns(columns, source)
+    rows = []
+    for number, fields in lines[1:]:
+        if len(fields) > len(columns):
+            raise BadInputError(
+                f"line {number} of {source} has {len(fields)} fields, and its header "
+                f"{len(columns)}: {','.join(columns)}"
+            )
+        silent = dict.fromkeys(columns, "")
+        rows.append((number, silent | dict(zip(columns, fields, strict=False))))
+    return rows
+
+
+def _check_columns(columns: list[str], source: str) -> None:
+    """Refuse a name that is none: a domain spelled wrong would be no domain at all."""
     if not set(COLUMNS) <= set(columns):
         raise BadInputError(
-            f"{source} has the columns {','.join(columns) or '(none)'}; expected {_SHAPE}"
+            f"{source} has the columns {','.join(columns) or '(none)':.200}; expected "
+            f"{_SHAPE}"
         )
-    reader.fieldnames = columns
-    reader.restkey = "beyond"
-    return [
-        (reader.line_num, {name: (row.get(name) or "").strip() for name in columns})
-        for row in reader
-    ]
+    for at, name in enumerate(columns):
+        if name not in (*COLUMNS, *MORE_COLUMNS):
+            raise BadInputError(
+                f"{source} has the column {name!r:.40}; expected {_SHAPE} and no other"
+            )
+        if name in columns[:at]:
+            raise BadInputError(f"{source} has the column {name} twice")
 
 
 def _ranks(text: str, source: str, number: int) -> range:
@@ -158,3 +183,81 @@ def _add(found: dict[int, _Line], rank: int, line: _Line, source: str) -> None:
             f"lines {before.number} and {line.number} of {source} place rank {rank} on "
             f"{before.host} and {line.host}; a rank runs on one GPU"
         )
+
+
+def _once(found: dict[int, _Line], source: str) -> None:
+    """Refuse two ranks on one GPU."""
+    stands = same_hosts(line.host for line in found.values())
+    seen: dict[tuple[str, int], int] = {}
+    for rank in sorted(found):
+        line = found[rank]
+        if line.gpu == ABSENT:
+            continue
+        other = seen.setdefault((stands[line.host], line.gpu), rank)
+        if other != rank:
+            raise BadInputError(
+                f"lines {found[other].number} and {line.number} of {source} place ranks "
+                f"{other} and {rank} on GPU {line.gpu} of {line.host}; a GPU runs one rank"
+            )
+
+
+def of_job(given: HostMap, world: int | None) -> tuple[HostMap, tuple[Note, ...]]:
+    """Keep what a file says of the ranks that a job has.
+
+    Parameters
+    ----------
+    given : HostMap
+    world : int or None
+        Ranks of the job.
+
+    Returns
+    -------
+    HostMap, tuple of Note
+        The note counts the ranks that the job does not have.
+
+    Raises
+    ------
+    BadInputError
+        If the file names such ranks and not all of the job's: it counts otherwise, or is
+        of another job.
+    """
+    if world is None or not given.rank.size or given.rank[-1] < world:
+        return given, ()
+    keep = np.flatnonzero(given.rank < world)
+    missing = world - keep.size
+    if missing:
+        raise BadInputError(
+            f"{given.source} names the ranks {rank_text(given.rank.tolist()):.60} and the "
+            f"job has 0-{world - 1}: {counted(missing, 'rank')} of it not named; expected "
+            "ranks as the job numbers them, from 0"
+        )
+    beyond = given.rank.size - keep.size
+    text = f"ranks in {given.source} that the job of {counted(world, 'rank')} does not have"
+    return _some(given, keep), (Note("hosts_beyond_job", beyond, text),)
+
+
+def _some(given: HostMap, keep: I64) -> HostMap:
+    at = keep.tolist()
+    return HostMap(
+        given.source,
+        given.rank[keep],
+        tuple(given.host[one] for one in at),
+        tuple(given.domain[one] for one in at),
+        given.gpu[keep],
+    )
+
+
+def completed(given: HostMap | None, more: HostMap | None) -> HostMap | None:
+    """Fill in what a user's file leaves open: all of it, or the domains of hosts.
+
+    Parameters
+    ----------
+    given : HostMap or None
+        Goes before `more`.
+    more : HostMap or None
+    """
+    if given is None or more is None or any(given.domain):
+        return more if given is None else given
+    domain = dict(zip(more.rank.tolist(), more.domain, strict=True))
+    named = tuple(domain.get(rank, "") for rank in given.rank.tolist())
+    return replace(given, domain=named)

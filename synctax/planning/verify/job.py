@@ -12,10 +12,11 @@ from synctax.collectives.tax import Tax
 from synctax.notes import Note
 from synctax.planning.nccl.machine import Topology
 from synctax.planning.nccl.model import NcclLog
-from synctax.planning.training import DIMENSIONS, ORDERS, Order
+from synctax.planning.training import DIMENSIONS, Order
 from synctax.planning.verify.byte_checks import microbatches, sent
-from synctax.planning.verify.check import Check
+from synctax.planning.verify.check import Check, Level
 from synctax.planning.verify.checks import coverage, group_sizes, members, traced, world
+from synctax.planning.verify.hosts_file import MOST_RANKS
 from synctax.planning.verify.limits import DEFAULT_BYTES_TOLERANCE, DEFAULT_SLOW_SHARE
 from synctax.planning.verify.link_checks import against_benchmarks, bandwidths, stragglers
 from synctax.planning.verify.nccl_checks import nccl_checks
@@ -56,6 +57,8 @@ class Against:
         What NCCL told of the job.
     role : str or None
         Only checks of these groups, and of the job.
+    tp_across_domains : bool
+        Whether the plan lets TP leave a domain.
     """
 
     planned: Planned | None = None
@@ -67,6 +70,7 @@ class Against:
     topologies: tuple[Topology, ...] = ()
     log: NcclLog | None = None
     role: str | None = None
+    tp_across_domains: bool = False
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -156,22 +160,32 @@ def verify(observed: Observed, tax: Tax | None, against: Against) -> Verificatio
     observed = _named(observed, against.planned)
     seen = seen_layout(observed)
     planned = against.planned
+    held: list[Check] = []
+    way: Planned | None = None
+    if planned is not None:
+        held, way = members(observed, planned)
+    elif seen.layout is not None:
+        _, way = members(observed, Planned(seen.layout))
     checks = [
         traced(observed),
         world(observed, seen, planned),
-        *group_sizes(observed, planned),
+        *group_sizes(observed, planned if planned is None else way or planned),
         *coverage(observed),
+        *held,
     ]
-    order = None
-    if planned is not None:
-        found, order = members(observed, planned)
-        checks += found
-    elif seen.layout is not None:
-        _, order = members(observed, Planned(seen.layout))
-    inside = ("tp", *_planned_inside(observed, planned, order))
-    layout = seen.layout if planned is None else planned.layout
-    checks += domains(observed, inside)
-    checks += near(observed, layout, inside)
+    kept = () if planned is None or way is None else tuple(_planned_inside(observed, way))
+    inside = kept if against.tp_across_domains else tuple(dict.fromkeys(("tp", *kept)))
+    always = ("tp",) if "tp" in inside else ()
+    checks += domains(observed, always)
+    # where only a layout is told, nobody planned that other groups share a domain
+    level: Level = "warning" if against.row is None else "rule"
+    checks += domains(observed, [role for role in inside if role != "tp"], level)
+    checks += near(
+        observed,
+        seen.layout if planned is None else planned.layout,
+        inside,
+        expert_tp=way is None or bool(way.expert_tp),
+    )
     checks += rails(observed)
     moved = None if tax is None else traffic(tax, observed)
     fast, more = _links(observed, moved, against, inside)
@@ -184,7 +198,7 @@ def verify(observed: Observed, tax: Tax | None, against: Against) -> Verificatio
         observed=observed,
         against=against,
         seen=seen,
-        order=order,
+        order=None if way is None else way.order,
         checks=tuple(
             check for check in checks if check.role in ("", against.role or check.role)
         ),
@@ -210,18 +224,16 @@ def _named(observed: Observed, planned: Planned | None) -> Observed:
     return taken_for(observed, fitting[0]) if len(fitting) == 1 else observed
 
 
-def _planned_inside(
-    observed: Observed, planned: Planned | None, order: Order | None
-) -> Iterator[str]:
-    """List the roles beside TP whose groups a plan keeps in a domain."""
+def _planned_inside(observed: Observed, way: Planned) -> Iterator[str]:
+    """List the roles whose groups a layout keeps in a domain, ranks in order on GPUs."""
     size = observed.places.domain_size
-    if planned is None or size is None:
+    if size is None or way.layout.gpus > MOST_RANKS:
         return
     for role in (*DENSE_ROLES, *EXPERT_ROLES):
-        usual_size = next(iter(planned.sizes(role)), 1)
-        if role == "tp" or usual_size == 1:
+        usual_size = next(iter(way.sizes(role)), 1)
+        if usual_size == 1:
             continue
-        for groups in planned.members(role, usual_size, order or ORDERS[0])[:1]:
+        for groups in way.members(role, usual_size, way.orders[0])[:1]:
             at = groups // size
             if (at.min(axis=1) == at.max(axis=1)).all():
                 yield role

@@ -12,6 +12,7 @@ from synctax.planning.nccl.rails import fallbacks, rails, ring_edges, strays, tr
 from synctax.planning.nccl.topology import short_of_nvlinks, topology_rails
 from synctax.planning.verify.check import Broken, Check
 from synctax.planning.verify.hosts_file import HostMap
+from synctax.planning.verify.nvlink import joined_domains
 from synctax.planning.verify.speeds import Links
 from synctax.texts import counted
 
@@ -40,11 +41,12 @@ def hosts_in(log: NcclLog, world: int | None) -> HostMap | None:
             continue
         mine = [member for member in log.members if member.communicator == at]
         mine.sort(key=lambda member: member.rank)
+        domain = joined_domains(log, at)
         return HostMap(
             "the log of NCCL",
             np.array([member.rank for member in mine], np.int64),
             tuple(member.host for member in mine),
-            ("",) * len(mine),
+            tuple(domain.get(member.rank, "") for member in mine),
             np.array([member.gpu for member in mine], np.int64),
         )
     return None

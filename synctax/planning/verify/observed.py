@@ -12,7 +12,7 @@ from synctax.collectives.model import UNLABELLED, Group, Origin
 from synctax.collectives.pool import JobGroup
 from synctax.errors import SynctaxError
 from synctax.notes import Note
-from synctax.planning.verify.hosts_file import MOST_RANKS, HostMap
+from synctax.planning.verify.hosts_file import MOST_RANKS, HostMap, of_job
 from synctax.planning.verify.places import Places, Seat, place
 from synctax.trace.assign import FileStatus
 from synctax.trace.names import known_roles
@@ -107,6 +107,7 @@ def observe(
     *,
     domain_size: int | None = None,
     gpus_per_host: int | None = None,
+    joined: bool | None = None,
 ) -> Observed:
     """Put together what the traces of a job say of its groups, and where its ranks sat.
 
@@ -118,7 +119,7 @@ def observe(
         Groups whose collectives were recorded, as `match` or `gather` tells them.
     hosts : HostMap, optional
         Where a user says that ranks are.
-    domain_size, gpus_per_host : int, optional
+    domain_size, gpus_per_host, joined : optional
         As for `place`.
 
     Returns
@@ -134,12 +135,16 @@ def observe(
     ranks = {rank for group in found for rank in group.ranks}
     if world is not None and world <= MOST_RANKS:  # else a damaged number
         ranks |= set(range(world))
+    beyond: tuple[Note, ...] = ()
+    if hosts is not None:
+        hosts, beyond = of_job(hosts, world)
     places = place(
         np.array(sorted(ranks), np.int64),
         seats,
         hosts,
         domain_size=domain_size,
         gpus_per_host=gpus_per_host,
+        joined=joined,
     )
     return Observed(
         groups=found,
@@ -147,7 +152,7 @@ def observe(
         world=world,
         traced=np.array([seat.rank for seat in seats], np.int64),
         telling=np.array(sorted(_telling(used)), np.int64),
-        notes=places.notes,
+        notes=(*beyond, *places.notes),
     )
 
 
@@ -217,7 +222,9 @@ def _seats(used: Sequence[FileRow]) -> list[Seat]:
         if row.rank is None or row.facts is None:
             continue
         gpus = tuple(device.id for device in row.facts.devices)
-        seat = Seat(row.rank, row.host, gpus, len(row.facts.meta.devices))
+        visible = row.facts.meta.devices
+        model = next((device.name for device in visible if device.name), "")
+        seat = Seat(row.rank, row.host, gpus, len(visible), model)
         before = seats.setdefault(row.rank, seat)
         if before.host == "" != row.host:
             seats[row.rank] = seat

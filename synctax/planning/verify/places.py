@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from synctax.arrays import ABSENT, I64, runs
 from synctax.notes import Note
+from synctax.planning.verify.host_names import same_hosts
 from synctax.planning.verify.hosts_file import HostMap
+from synctax.planning.verify.nvlink import hosts_joined
 from synctax.texts import counted
 
 
@@ -24,12 +27,24 @@ class Seat:
         GPUs it used, by their number on the host as the process saw it.
     visible : int
         GPUs that its process saw; 0 where the trace is silent.
+    model : str
+        What the GPU is called; empty where the trace is silent.
     """
 
     rank: int
     host: str
     gpus: tuple[int, ...] = ()
     visible: int = 0
+    model: str = ""
+
+    @property
+    def least_gpus(self) -> int:
+        """GPUs that its host has at least."""
+        return self.visible or max((gpu + 1 for gpu in self.gpus), default=0)
+
+
+Guess = Literal["", "hosts", "racks"]
+"""Domains are known; each host was taken for one; consecutive hosts were."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +71,12 @@ class Places:
         Why the domains of some are not, in words, with what would help; else empty.
     notes : tuple of Note
         What was inferred.
+    guess : "", "hosts" or "racks"
+        What was taken for a domain without being told.
+    gpus_per_host : int
+        At least.
+    joined : bool or None
+        Whether NVLink may join hosts; None where nothing tells.
     """
 
     rank: I64
@@ -68,6 +89,19 @@ class Places:
     domain_known_by: str
     unknown_because: str
     notes: tuple[Note, ...]
+    guess: Guess = ""
+    gpus_per_host: int = 0
+    joined: bool | None = None
+
+    @property
+    def open_because(self) -> str:
+        """Why several hosts may well be one domain, and what would help; else empty."""
+        if self.guess != "hosts" or not self.joined:
+            return ""
+        return (
+            "NVLink joins hosts of such GPUs: --domain N tells how many GPUs, --hosts with "
+            "a column domain which"
+        )
 
     def at(self, ranks: I64) -> I64:
         """Find the entries of some ranks, (n,) int64; -1 for one that has none."""
@@ -93,6 +127,7 @@ def place(
     *,
     domain_size: int | None = None,
     gpus_per_host: int | None = None,
+    joined: bool | None = None,
 ) -> Places:
     """Say where ranks sit, from what traces and a user's file tell.
 
@@ -108,6 +143,8 @@ def place(
         GPUs that NVLink joins. None: those of a host.
     gpus_per_host : int, optional
         GPUs of a host; None: as many as the traces show, or as ranks are on a host.
+    joined : bool, optional
+        Whether NVLink may join hosts; None: as the names of GPUs tell.
 
     Returns
     -------
@@ -128,13 +165,15 @@ def place(
     told = np.array([seat.rank for seat in seats], np.int64)
     every = np.unique(np.concatenate([ranks, told, listed]))
     names, moved = _host_names(every, seats, given)
+    stands = same_hosts(name for name in names if name)
+    names = [stands.get(name, "") for name in names]
     codes: dict[str, int] = {}
     host = np.array(
         [codes.setdefault(name, len(codes)) if name else ABSENT for name in names], np.int64
     )
     local, by_order = _local(every, host, seats, given)
     on_host = int(np.bincount(host + 1)[1:].max(initial=0))
-    width = gpus_per_host or max([on_host, *(seat.visible for seat in seats)])
+    width = gpus_per_host or max([on_host, *(seat.least_gpus for seat in seats)])
     known = _Known(every, host, tuple(codes), local, width)
     found = _domains(known, given, domain_size)
     source = "" if given is None else given.source
@@ -158,6 +197,9 @@ def place(
         domain_known_by=found.known_by,
         unknown_because=found.because,
         notes=tuple(note for note in notes if note.count),
+        guess=found.guess,
+        gpus_per_host=width,
+        joined=hosts_joined([seat.model for seat in seats]) if joined is None else joined,
     )
 
 
@@ -172,9 +214,11 @@ def _host_names(
     if given is None:
         return names, 0
     moved = 0
+    stands = same_hosts([*given.host, *(name for name in names if name)])
     at = np.searchsorted(every, given.rank)
     for where, host in zip(at.tolist(), given.host, strict=True):
-        moved += names[where] not in ("", host)
+        before = names[where]
+        moved += before != "" and stands[before] != stands[host]
         names[where] = host
     return names, moved
 
@@ -201,6 +245,7 @@ class _Domains:
     names: tuple[str, ...]
     known_by: str
     because: str = ""
+    guess: Guess = ""
 
 
 def _local(
@@ -244,7 +289,11 @@ def _domains(known: _Known, given: HostMap | None, size: int | None) -> _Domains
     if size is None or size == known.width or not known.hosts:
         word = "taken for" if size is None else "is"
         return _Domains(
-            known.host, known.hosts, f"each host {word} one domain", _no_hosts(known)
+            known.host,
+            known.hosts,
+            f"each host {word} one domain",
+            _no_hosts(known),
+            "hosts" if size is None else "",
         )
     if size < known.width:
         return _parts(known, size)
@@ -317,8 +366,9 @@ def _racks(known: _Known, size: int) -> _Domains:
         inside = known.hosts[first : first + a_domain]
         ends = inside[0] if len(inside) == 1 else f"{inside[0]} to {inside[-1]}"
         names.append(f"domain {first // a_domain} ({ends})")
+    guess: Guess = "racks" if a_domain > 1 else ""
     known_by = (
         f"every {a_domain} consecutive hosts of {known.width} GPUs, in order of their "
         "ranks, taken for one domain; --hosts with a column domain tells better"
     )
-    return _Domains(domain, tuple(names), known_by, _no_hosts(known))
+    return _Domains(domain, tuple(names), known_by, _no_hosts(known), guess)

@@ -1,6 +1,8 @@
 """A plan that `synctax plan --format json` wrote, as far as it can be held to a job."""
 
-from dataclasses import dataclass
+from codecs import BOM_UTF8
+from dataclasses import dataclass, replace
+from math import inf, prod
 from pathlib import Path
 from typing import Final
 
@@ -8,10 +10,22 @@ import msgspec
 
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
-from synctax.planning.layout import Layout
+from synctax.planning.layout import Layout, parse_degrees, parse_layout
 from synctax.planning.platform import Platform
+from synctax.planning.platform import check as check_platform
+from synctax.planning.possible import ImpossibleError
 from synctax.planning.shape import Model
-from synctax.planning.training import DIMENSIONS, Assumptions, Order, Training
+from synctax.planning.shape import check as check_model
+from synctax.planning.training import (
+    DIMENSIONS,
+    Assumptions,
+    Order,
+    Training,
+    check_assumptions,
+)
+from synctax.planning.training import check as check_training
+from synctax.planning.verify.hosts_file import MOST_RANKS
+from synctax.planning.verify.planned import check_ranks
 
 SCHEMA: Final = "synctax.plan/1"
 
@@ -82,6 +96,7 @@ class _Parameters:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
+    layout: str
     tp: int
     pp: int
     dp: int
@@ -130,7 +145,7 @@ def read_plan(path: str | Path) -> PlanFile:
     """
     source = str(path)
     try:
-        data = Path(source).read_bytes()
+        data = Path(source).read_bytes().removeprefix(BOM_UTF8)
         schema = msgspec.json.decode(data, type=_Schema).schema
     except (OSError, msgspec.MsgspecError) as error:
         raise BadInputError(f"{source} is no plan in JSON ({error}); {_HOW}") from error
@@ -143,7 +158,9 @@ def read_plan(path: str | Path) -> PlanFile:
     if not found.rows:
         raise BadInputError(f"{source} has no rows, and so no layout; {_HOW}")
     asked = found.parameters
-    _check(source, asked.platform, found.rows)
+    _check_parameters(source, asked)
+    for at, row in enumerate(found.rows, 1):
+        _check_row(f"{source}: row {at}", row)
     return PlanFile(
         source,
         asked.model,
@@ -154,26 +171,56 @@ def read_plan(path: str | Path) -> PlanFile:
     )
 
 
-def _check(source: str, platform: Platform, rows: list[_Row]) -> None:
+def _check_parameters(source: str, asked: _Parameters) -> None:
     """Refuse numbers that cannot be, before anything is divided by them."""
-    of_platform = ("domain", "gpus_per_host", "nvlink_gb_per_s", "nic_gb_per_s")
-    told = [("parameters.platform", name, getattr(platform, name)) for name in of_platform]
-    degrees = (*DIMENSIONS, "virtual_stages")
-    told += [
-        (f"row {at}", name, getattr(row, name))
-        for at, row in enumerate(rows, 1)
-        for name in degrees
-    ]
-    for where, name, value in told:
-        if not value > 0:
-            raise BadInputError(f"{source}: {where} has {name} {value}; expected above 0")
+    part = "model"
+    try:
+        check_model(asked.model)
+        part = "platform"
+        check_platform(asked.platform)
+        part = "training"
+        check_training(asked.training)
+        part = "assumptions"
+        check_assumptions(asked.assumptions)
+    except ImpossibleError as error:
+        raise BadInputError(f"{source}: parameters.{part}.{error}; {_HOW}") from error
+
+
+def _check_row(where: str, row: _Row) -> None:
+    """Refuse a layout that cannot be, and quantities that none can have."""
+    for name in (*DIMENSIONS, "virtual_stages"):
+        value = getattr(row, name)
+        if not 0 < value <= MOST_RANKS:
+            raise BadInputError(
+                f"{where} has {name} {value!r:.40}; expected a whole number above 0, at "
+                f"most {MOST_RANKS:,}"
+            )
+    quantities = ("microbatches", "barriers", *(f"{name}_bytes" for name in DIMENSIONS))
+    for name in quantities:
+        value = getattr(row, name)
+        zero = name != "microbatches"
+        if value is not None and not (0 < value < inf or (zero and value == 0)):
+            least = "0 or more" if zero else "above 0"
+            raise BadInputError(f"{where} has {name} {value:.6g}; expected {least}")
+    layout = _layout(row)
+    try:
+        told = parse_layout(row.layout, None, row.virtual_stages)
+        check_ranks(layout)
+    except SynctaxError as error:
+        raise BadInputError(f"{where}: {error}") from error
+    if told != layout:
+        raise BadInputError(f"{where} has the layout {row.layout} and degrees of {layout}")
+
+
+def _layout(row: _Row) -> Layout:
+    return Layout(row.tp, row.pp, row.dp, row.cp, row.ep, row.virtual_stages)
 
 
 def _row(row: _Row, order: Order | None) -> PlanRow:
     sent = {name: getattr(row, f"{name}_bytes") or 0.0 for name in DIMENSIONS}
     nan = float("nan")
     return PlanRow(
-        Layout(row.tp, row.pp, row.dp, row.cp, row.ep, row.virtual_stages),
+        _layout(row),
         row.order or order,
         nan if row.microbatches is None else row.microbatches,
         nan if row.barriers is None else row.barriers,
@@ -182,27 +229,24 @@ def _row(row: _Row, order: Order | None) -> PlanRow:
     )
 
 
-def choose(plan: PlanFile, wanted: Layout | None) -> tuple[PlanRow, tuple[Note, ...]]:
+def choose(plan: PlanFile, wanted: str | None) -> tuple[PlanRow, tuple[Note, ...]]:
     """Take the row that a job is held against.
 
     Parameters
     ----------
     plan : PlanFile
-    wanted : Layout or None
-        None: the only row, else the first that is feasible, which a note says.
+    wanted : str or None
+        A layout; without dp it has the ranks of the plan, and without v the first that
+        fits is taken. None: the only row, else the first that is feasible, which a note
+        says.
 
     Raises
     ------
     SynctaxError
-        If the plan has no such layout, or several and none feasible.
+        If the text is no layout, if the plan has no such one, or several and none feasible.
     """
     if wanted is not None:
-        for row in plan.rows:
-            if row.layout == wanted:
-                return row, ()
-        there = ", ".join(str(row.layout) for row in plan.rows[:_SHOWN])
-        more = "" if len(plan.rows) <= _SHOWN else f" and {len(plan.rows) - _SHOWN:,} more"
-        raise SynctaxError(f"{plan.source} has no layout {wanted}; it has {there}{more}")
+        return _named(plan, wanted), ()
     if len(plan.rows) == 1:
         return plan.rows[0], ()
     for row in plan.rows:
@@ -218,3 +262,29 @@ def choose(plan: PlanFile, wanted: Layout | None) -> tuple[PlanRow, tuple[Note, 
         f"{plan.source} has {len(plan.rows):,} layouts and none is feasible; --layout "
         "tells which one was run"
     )
+
+
+def _named(plan: PlanFile, wanted: str) -> PlanRow:
+    told = parse_degrees(wanted)
+    ranks = dict.fromkeys(row.layout.gpus for row in plan.rows)
+    layouts = [
+        parse_layout(wanted, n) for n in ranks if "dp" not in told and _holds(n, told)
+    ]
+    layouts = layouts or [parse_layout(wanted, None if "dp" in told else next(iter(ranks)))]
+    alike = [
+        row
+        for row in plan.rows
+        for layout in layouts
+        if layout == (row.layout if "v" in told else replace(row.layout, virtual_stages=1))
+    ]
+    if not alike:
+        there = ", ".join(str(row.layout) for row in plan.rows[:_SHOWN])
+        more = "" if len(plan.rows) <= _SHOWN else f" and {len(plan.rows) - _SHOWN:,} more"
+        raise SynctaxError(
+            f"{plan.source} has no layout {layouts[0]}; it has {there}{more}"
+        )
+    return next((row for row in alike if row.feasible), alike[0])
+
+
+def _holds(gpus: int, told: dict[str, int]) -> bool:
+    return gpus % prod(told.get(name, 1) for name in ("tp", "pp", "cp")) == 0
