@@ -7,6 +7,7 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.planning.activations import layer_bytes
+from synctax.planning.flop import attention_flop, step_flop
 from synctax.planning.layout import Layouts
 from synctax.planning.pipeline import (
     average_layers,
@@ -78,7 +79,8 @@ def memory(
     -----
     The first stage has the most microbatches in flight (`in_flight`), so with l layers it
     keeps about the activations of L layers however many stages there are. Selective
-    recomputation counts no operations: 6·P leaves the scores of attention out anyway.
+    recomputation counts operations where the scores of attention are counted at all, those
+    of one more forward pass; fused kernels do the same inside.
     Buffers of communication, a fragmented allocator and what the backward pass of one layer
     needs for a moment are not counted.
 
@@ -112,8 +114,16 @@ def memory(
         state + low,
         fullest_state_bytes(model, training, layouts) + high,
         again,
-        FORWARD_SHARE * again / layers,
+        _recompute_flop_share(model, training, again / layers),
     )
+
+
+def _recompute_flop_share(model: Model, training: Training, in_full: F64) -> F64:
+    """Tell what is computed again over what is computed once, for shares of layers."""
+    scores = 0.0
+    if training.count_attention and training.recompute in ("selective", "fit"):
+        scores = attention_flop(model, training) / step_flop(model, training)
+    return FORWARD_SHARE * (in_full + (1 - in_full) * scores)
 
 
 def full_recompute_to_fit(

@@ -186,6 +186,23 @@ def taxed(tax: PlanTax | None, barriers: Barriers, compute_s: F64) -> Taxed:
     return Taxed(ends[0], ends[1], ends[2], tau_us, reach, notes)
 
 
+def wait_us(tax: PlanTax, n: int) -> float:
+    """Predict τ(n) of the workload that was fitted, before it is put in proportion.
+
+    Parameters
+    ----------
+    tax : PlanTax
+    n : int
+        Ranks that meet; below those of the fit as `taxed` takes it.
+
+    Returns
+    -------
+    float
+        In µs.
+    """
+    return float(_waits(tax, np.array([n]), np.array([1]))[0][0, 0])
+
+
 def most_ranks(tax: PlanTax) -> float:
     """Tell up to how many ranks a tax model says something.
 

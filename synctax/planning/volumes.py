@@ -143,13 +143,13 @@ def largest_pp_bytes(model: Model, training: Training, layouts: Layouts) -> F64:
 def _tp_bytes(model: Model, training: Training, layouts: Layouts) -> F64:
     t = layouts.tp
     tokens = training.microbatch * training.sequence / layouts.cp
-    elements = tokens * model.hidden * (t - 1) / t * _tp_tensors(model, training)
+    elements = tokens * model.hidden * (t - 1) / t * tp_tensors(model, training)
     passed = average_layers(model, layouts) * microbatches(training, layouts)
     return elements * passed * BF16_BYTES
 
 
-def _tp_tensors(model: Model, training: Training) -> float:
-    """Tensors of a layer that TP moves, the average over layers."""
+def tp_tensors(model: Model, training: Training) -> float:
+    """Tell how many tensors of b·s/c·h elements TP moves for a layer, on average."""
     if model.experts is None:
         return 2.0 * TP_TENSORS
     routed = model.experts.top_k if training.expert_tp else 0
@@ -163,7 +163,7 @@ def _dp_bytes(model: Model, training: Training, layouts: Layouts) -> F64:
     held = shards(model, training, layouts)
     g, g_experts = held.dense_ranks, held.expert_ranks
     sent = held.dense * (g - 1) / g + held.experts * (g_experts - 1) / g_experts
-    return sent * _dp_bytes_per_parameter(training, layouts)
+    return sent * dp_bytes_per_parameter(training, layouts)
 
 
 def reductions(training: Training, layouts: Layouts) -> F64:
@@ -182,7 +182,20 @@ def reductions(training: Training, layouts: Layouts) -> F64:
     return np.ones(len(layouts))
 
 
-def _dp_bytes_per_parameter(training: Training, layouts: Layouts) -> F64:
+def dp_bytes_per_parameter(training: Training, layouts: Layouts) -> F64:
+    """Tell what a step sends of each parameter of a GPU, but for (g-1)/g of a ring.
+
+    Parameters
+    ----------
+    training : Training
+    layouts : Layouts
+        k of them.
+
+    Returns
+    -------
+    (k,) float64
+        Bytes.
+    """
     reduced = reductions(training, layouts)
     if training.sharding == "parameters":
         return reduced * (2 * BF16_BYTES + FP32_BYTES)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from synctax.planning.activations import layer_bytes
+from synctax.planning.flop import attention_flop, step_flop
 from synctax.planning.layout import Layouts
 from synctax.planning.memory import Memory, full_recompute_to_fit, memory
 from synctax.planning.pipeline import average_layers, in_flight
@@ -422,3 +423,18 @@ def test_the_budget_matters_only_where_something_has_to_fit(layout):
         )
         for name in Memory.__slots__:
             assert getattr(small, name) == getattr(large, name)
+
+
+def test_scores_that_are_computed_again_cost_a_forward_pass_of_them_where_they_count():
+    long = replace(LLAMA_3, sequence=131_072, count_attention=True)
+    scores = attention_flop(LLAMA_405B, long) / step_flop(LLAMA_405B, long)
+
+    def again(**changes):
+        found = memory(LLAMA_405B, replace(long, **changes), table("tp8,pp14,dp8"), 80e9)
+        return float(found.recompute_flop_share[0])
+
+    assert again(recompute="selective") == pytest.approx(scores / 3)
+    assert again(recompute="none") == 0
+    # all of a layer is all: its scores are not added once more
+    assert again(recompute="full") == pytest.approx(1 / 3)
+    assert again(recompute="selective", count_attention=False) == 0

@@ -7,7 +7,7 @@ from synctax.planning.costs import sent_bytes
 from synctax.planning.domains import DP
 from synctax.planning.explain.terms import Row, Terms
 from synctax.planning.flop import attention_flop
-from synctax.planning.tax import independent_share
+from synctax.planning.tax import independent_share, wait_us
 from synctax.planning.training import DIMENSIONS
 from synctax.texts import number, time_us
 
@@ -146,11 +146,10 @@ def tax_rows(known: Terms) -> Iterator[Row]:
         "tax", "compute_per_barrier_s", busy / count, "s", "{compute}/{barriers}"
     )
     if tax.form == "proportional" and tax.a_us is not None:
-        tau_us = value / busy * tax.a_us
-        known = known.with_symbols(tau_us=tau_us, a_us=tax.a_us)
+        known = known.with_symbols(tau_us=wait_us(tax, n), a_us=tax.a_us)
         yield known.row("tax", "tax_s", value, "s", "{compute}·{tau_us}/{a_us}")
     else:
-        known = known.with_symbols(tau_us=value / count * _US_PER_S)
+        known = known.with_symbols(tau_us=wait_us(tax, n))
         yield known.row("tax", "tax_s", value, "s", "{barriers}·{tau_us}/1e6")
     ends = (float(waits.tax_lo_s[at]), float(waits.tax_hi_s[at]))
     for name, end in zip(("tax_lo_s", "tax_hi_s"), ends, strict=True):

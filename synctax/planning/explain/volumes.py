@@ -5,9 +5,11 @@ from typing import Final
 
 from synctax.planning.barriers import BARRIER_GROUPS
 from synctax.planning.explain.terms import Row, Terms
-from synctax.planning.shape import BF16_BYTES
-from synctax.planning.shards import shards
-from synctax.planning.volumes import CP_PASSES
+from synctax.planning.volumes import (
+    dp_bytes_per_parameter,
+    key_value_width,
+    tp_tensors,
+)
 
 _SECTION: Final = "volumes"
 _TWO_STAGES: Final = 2
@@ -47,10 +49,8 @@ def _tp(known: Terms) -> Row:
     if known.plan.setting.model.experts is None:
         template = "16·{L}·{B}·{s}·{h}·({t} − 1)/{n}"
     else:
-        one = {name: known.symbols[name] for name in "bschtlmr"}
-        tokens = one["b"] * one["s"] / one["c"] * one["h"] * (one["t"] - 1) / one["t"]
-        once = tokens * one["l"] * one["m"] * BF16_BYTES * (1 + one["r"] / one["l"] / 2)
-        known = known.with_symbols(tensors=sent / once)
+        setting = known.plan.setting
+        known = known.with_symbols(tensors=tp_tensors(setting.model, setting.training))
         template = "{tensors}·{b}·{s}/{c}·{h}·({t} − 1)/{t}·{l}·{m}·2"
     return known.row(_SECTION, "tp_bytes", sent, "bytes", _again(known, template))
 
@@ -66,12 +66,9 @@ def _pp(known: Terms) -> Row:
 
 def _dp(known: Terms) -> Row:
     setting = known.plan.setting
-    held = shards(setting.model, setting.training, known.layouts)
     sent = float(known.plan.costs.volumes.dp_bytes[known.at])
-    dense, experts = float(held.dense[0]), float(held.experts[0])
-    g, g_experts = known.symbols["g"], known.symbols["g_experts"]
-    share = dense * (g - 1) / g + experts * (g_experts - 1) / g_experts
-    known = known.with_symbols(each=sent / share)
+    each = dp_bytes_per_parameter(setting.training, known.layouts)
+    known = known.with_symbols(each=float(each[0]))
     template = "{P_dense}/({t}·{p})·({g} − 1)/{g}"
     if setting.model.experts is not None:
         template += " + {P_experts}/({e}·{t_experts}·{p})·({g_experts} − 1)/{g_experts}"
@@ -86,11 +83,9 @@ def _cp(known: Terms) -> Row:
         width = "2·{h_kv}/{t}"
         known = known.with_symbols(h_kv=model.kv_heads * model.head_dim)
     else:
-        one = {name: known.symbols[name] for name in "bsclmr"}
-        tokens = one["b"] * one["s"] * (one["c"] - 1) / one["c"] * one["l"] * one["m"]
         width = "{w_kv}"
-        each = tokens * BF16_BYTES * (CP_PASSES + one["r"] / one["l"])
-        known = known.with_symbols(w_kv=sent / each)
+        wide = key_value_width(model, known.layouts)
+        known = known.with_symbols(w_kv=float(wide[0]))
     template = f"{{b}}·{{s}}·{width}·({{c}} − 1)/{{c}}·{{l}}·{{m}}·2·{passes}"
     return known.row(_SECTION, "cp_bytes", sent, "bytes", template)
 
