@@ -5,13 +5,11 @@ from typing import Final
 
 from synctax.planning.costs import Costs
 from synctax.planning.divisibility import CHUNKS_WITHOUT_LAYERS
-from synctax.planning.domains import DP_LAST
 from synctax.planning.layout import Layouts
 from synctax.planning.link_cautions import link_cautions
 from synctax.planning.pipeline import output_work, split_layers
 from synctax.planning.rule import Rule, always, each, keyed, nothing
 from synctax.planning.setting import Setting
-from synctax.planning.training import ORDERS
 from synctax.texts import number, percent, size_bytes
 
 FAR_REACH: Final = 8.0
@@ -48,7 +46,6 @@ def cautions(setting: Setting, layouts: Layouts, cost: Costs) -> tuple[Rule, ...
         *link_cautions(setting, layouts, cost),
         *_far(setting, cost),
         _few_tokens(setting, layouts),
-        _order(setting, layouts, cost),
     )
 
 
@@ -95,21 +92,6 @@ def _few_tokens(setting: Setting, layouts: Layouts) -> Rule:
         ),
         nothing,
         f"{FEW_TOKENS:,} tokens of a microbatch on a rank, or more",
-    )
-
-
-def _order(setting: Setting, layouts: Layouts, cost: Costs) -> Rule:
-    dense = setting.model.experts is None
-    last = cost.placement.order == DP_LAST
-    return Rule(
-        "order_not_of_megatron",
-        last & dense & (layouts.cp > 1) & (layouts.pp > 1),
-        always(
-            f"order {ORDERS[DP_LAST]} with CP and stages: Megatron-Core refuses it, since "
-            "experts would have other replicas, even where there are none"
-        ),
-        nothing,
-        f"order {ORDERS[DP_LAST]} without CP, or without stages",
     )
 
 

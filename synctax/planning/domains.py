@@ -235,7 +235,8 @@ def place(
         for one in both
     ]
     # of equal ones Megatron-Core's default
-    other = (over_nic[DP_LAST] < over_nic[PP_LAST]) & dp_may_be_last(training, layouts)
+    less = over_nic[DP_LAST] < over_nic[PP_LAST]
+    other = less & dp_may_be_last(training, layouts, experts=experts)
     first, second = both
     chosen = {
         field.name: np.where(other, getattr(second, field.name), getattr(first, field.name))
@@ -244,25 +245,29 @@ def place(
     return Placement(**chosen)
 
 
-def dp_may_be_last(training: Training, layouts: Layouts) -> Bool:
+def dp_may_be_last(training: Training, layouts: Layouts, *, experts: bool = True) -> Bool:
     """Tell where Megatron-Core allows data parallelism outermost.
 
-    With experts and stages both grids need the same data parallelism, else their stages
-    would not be the same ranks.
+    With stages both grids need the same data parallelism, else their stages would not be
+    the same ranks. That is asserted of models without experts too, whose other grid has
+    TP and no CP.
 
     Parameters
     ----------
     training : Training
     layouts : Layouts
         k of them.
+    experts : bool
+        Whether the model has experts.
 
     Returns
     -------
     (k,) bool
     """
     replicas = layouts.tp * layouts.cp * layouts.dp
-    same = replicas == layouts.dp * expert_tp(training, layouts) * layouts.ep
-    return np.asarray((layouts.ep == 1) | (layouts.pp == 1) | same)
+    split = expert_tp(training, layouts) if experts else layouts.tp
+    same = replicas == layouts.dp * split * layouts.ep
+    return np.asarray((layouts.pp == 1) | same)
 
 
 def straddles(block: int, span: int, ranks: int) -> int | None:

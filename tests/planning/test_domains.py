@@ -13,6 +13,7 @@ from synctax.planning.domains import (
     DP_LAST,
     EP,
     PP,
+    PP_LAST,
     TP,
     dp_may_be_last,
     place,
@@ -97,10 +98,7 @@ def test_dp_is_last_only_where_both_grids_have_the_same_stages(layout, expert_tp
     allowed = dp_may_be_last(training, Layouts.of([layout]))[0]
     dense = {tuple(one) for one in members(grid(layout, DP_OUTERMOST), ("pp",)).tolist()}
     same = {tuple(one) for one in members(own, ("pp",)).tolist()} == dense
-    if layout.ep > 1 and layout.pp > 1:
-        assert allowed == same
-    else:
-        assert allowed
+    assert allowed == (same or layout.pp == 1)
 
 
 @pytest.mark.parametrize(("order", "dp", "pp"), [(DEFAULT, 8, 64), (DP_OUTERMOST, 128, 8)])
@@ -142,7 +140,9 @@ def test_of_equal_orders_the_default_of_megatron_is_taken():
 
 
 @given(layouts, domains)
-def test_the_order_taken_has_no_more_time_on_nics_than_either(layout, domain):
+def test_the_order_taken_has_no_more_time_on_nics_than_any_that_megatron_runs(
+    layout, domain
+):
     platform = replace(H100, domain=domain, tiers=(Tier(domain * 4, 7.0),))
     sent = np.array([[5.0], [1.0], [2.0], [3.0], [0.0]])
 
@@ -151,7 +151,9 @@ def test_the_order_taken_has_no_more_time_on_nics_than_either(layout, domain):
         found = place(platform, training, Layouts.of([layout]), sent)
         return (np.where(found.inside, 0, sent) * found.oversubscription).sum()
 
-    assert over_nic(None) == min(over_nic(order) for order in ORDERS)
+    last = dp_may_be_last(TRAINING, Layouts.of([layout]), experts=False)[0]
+    allowed = ORDERS if last else ORDERS[:1]
+    assert over_nic(None) == min(over_nic(order) for order in allowed)
 
 
 def test_only_what_does_not_tile_a_block_pays_for_the_tier_between_blocks():
@@ -207,6 +209,17 @@ def test_llama_3_ran_dp_outermost_across_its_pods_and_was_no_slower():
     # 128 rings and 1,024 pipelines over uplinks for 3,072/7 = 439 NICs
     assert dp_last.costs.placement.crowding[DP, 0] == pytest.approx(128 * 7 / 3_072)
     assert pp_last.costs.placement.oversubscription[PP, 0] == pytest.approx(7 / 3)
+
+
+def test_an_order_that_megatron_refuses_is_not_chosen_without_experts_either():
+    layout = Layout(tp=8, pp=9, dp=7, cp=2)
+    assert placed(RACK, None, layout).order[0] == PP_LAST
+    table = Layouts.of([layout, replace(layout, cp=1), replace(layout, pp=1)])
+    assert dp_may_be_last(TRAINING, table).tolist() == [False, True, True]
+    # an expert on one rank of TP has other replicas, where there are any
+    whole = replace(TRAINING, expert_tp=False)
+    assert dp_may_be_last(whole, table).tolist() == [False, False, True]
+    assert dp_may_be_last(whole, table, experts=False).tolist() == [False, True, True]
 
 
 def test_experts_keep_the_default_order_where_megatron_has_no_other():

@@ -8,15 +8,17 @@ from dataclasses import replace
 from math import ceil, nan
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from synctax.errors import SynctaxError
 from synctax.planning.export import megatron_flags, torchtitan_recipe, torchtitan_toml
-from synctax.planning.inputs.named import model_names, read_model
+from synctax.planning.inputs.named import model_names, read_model, read_platform
 from synctax.planning.layout import Layout
 from synctax.planning.pipeline import split_layers
+from synctax.planning.search import plan
 from synctax.planning.shape import Experts, Model
 from synctax.planning.training import ORDERS, Sharding, Training
 
@@ -575,6 +577,21 @@ def test_megatron_copies_kv_heads_where_there_are_fewer_than_ranks():
     assert "tp 16 does not divide the 8 KV" in refusal(
         torchtitan_toml, LLAMA, SHARDED, Layout(16, 8, 8)
     )
+
+
+def test_experts_of_one_rank_are_said_without_expert_parallelism_too():
+    alone = replace(STEP, expert_tp=False)
+    given_ = arguments(megatron_flags(DEEPSEEK, alone, Layout(2, 1, 8)))
+    assert given_["--expert-tensor-parallel-size"] == "1"
+    given_ = arguments(megatron_flags(DEEPSEEK, STEP, Layout(2, 1, 8)))
+    assert "--expert-tensor-parallel-size" not in given_
+
+
+def test_the_order_that_a_plan_chooses_is_one_that_megatron_runs():
+    found = plan(LLAMA, read_platform("gb200-nvl72"), 1_152, STEP)
+    for at in np.flatnonzero(found.feasible)[:40].tolist():
+        training = replace(STEP, order=found.order(at))
+        assert megatron_flags(LLAMA, training, found.layouts[at])
 
 
 def test_the_other_order_of_ranks_is_said_where_megatron_can_run_it():

@@ -58,8 +58,9 @@ def _why(known: Terms, order: Order) -> str:
         return "as asked"
     if order == ORDERS[DP_LAST]:
         return f"less time on NICs than in order {ORDERS[PP_LAST]}"
-    if not dp_may_be_last(training, known.layouts)[0]:
-        return "the only one that Megatron-Core has for these experts"
+    experts = known.plan.setting.model.experts is not None
+    if not dp_may_be_last(training, known.layouts, experts=experts)[0]:
+        return "the only one that Megatron-Core runs with these degrees"
     return f"Megatron-Core's default; {ORDERS[DP_LAST]} has no less time on NICs"
 
 

@@ -6,9 +6,10 @@ from itertools import groupby
 from typing import Final
 
 from synctax.errors import SynctaxError
+from synctax.planning.domains import dp_may_be_last
 from synctax.planning.export.limits import plan_limits, refuse
-from synctax.planning.grid import expert_axes, expert_split
-from synctax.planning.layout import Layout
+from synctax.planning.grid import expert_split
+from synctax.planning.layout import Layout, Layouts
 from synctax.planning.pipeline import split_layers
 from synctax.planning.shape import Model
 from synctax.planning.training import ORDERS, Training
@@ -62,10 +63,10 @@ def megatron_flags(
     >>> flags[:2]
     ('--tensor-model-parallel-size 2', '--pipeline-model-parallel-size 1')
     """
-    limits = (*plan_limits(model, training, layout), *_limits(training, layout))
+    limits = (*plan_limits(model, training, layout), *_limits(model, training, layout))
     refuse("Megatron-LM", layout, limits)
     return (
-        *_parallel(training, layout),
+        *_parallel(model, training, layout),
         *_stages(model, layout),
         *_sharding(training),
         f"--micro-batch-size {training.microbatch}",
@@ -79,9 +80,9 @@ def megatron_flags(
     )
 
 
-def _limits(training: Training, layout: Layout) -> Iterator[str]:
+def _limits(model: Model, training: Training, layout: Layout) -> Iterator[str]:
     yield from _sharding_limits(training, layout)
-    yield from _order_limits(training, layout)
+    yield from _order_limits(model, training, layout)
     if layout.pp > 1 and layout.tp > 1:
         yield from _sending_limits(training)
 
@@ -105,18 +106,16 @@ def _sharding_limits(training: Training, layout: Layout) -> Iterator[str]:
         )
 
 
-def _order_limits(training: Training, layout: Layout) -> Iterator[str]:
-    # asserted for models without experts too
-    if training.order != ORDERS[1] or layout.pp == 1:
-        return
-    if expert_axes(layout, ORDERS[1], split=training.expert_tp) is None:
+def _order_limits(model: Model, training: Training, layout: Layout) -> Iterator[str]:
+    one, some = Layouts.of([layout]), model.experts is not None
+    if training.order == ORDERS[1] and not dp_may_be_last(training, one, experts=some)[0]:
         yield (
             f"in the order {training.order} experts have to be replicated dp = {layout.dp} "
             "times, which they are not, even where there are none"
         )
 
 
-def _parallel(training: Training, layout: Layout) -> Iterator[str]:
+def _parallel(model: Model, training: Training, layout: Layout) -> Iterator[str]:
     yield f"--tensor-model-parallel-size {layout.tp}"
     yield f"--pipeline-model-parallel-size {layout.pp}"
     yield f"--context-parallel-size {layout.cp}"
@@ -130,6 +129,9 @@ def _parallel(training: Training, layout: Layout) -> Iterator[str]:
         yield f"--expert-tensor-parallel-size {split}"
         # its default gathers all tokens instead
         yield "--moe-token-dispatcher-type alltoall"
+    elif model.experts is not None and layout.tp > 1 and not training.expert_tp:
+        # its default is that of TP
+        yield "--expert-tensor-parallel-size 1"
 
 
 def _stages(model: Model, layout: Layout) -> Iterator[str]:
