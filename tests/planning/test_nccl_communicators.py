@@ -78,8 +78,7 @@ def test_nameless_groups_across_hosts_are_mixed_and_said_to_be(read):
     for gpu in range(2):
         sent = net.format(f"0[{gpu}] -> 1[{gpu}]", "send", gpu)
         got = net.format(f"0[{gpu}] -> 1[{gpu}]", "receive", gpu)
-        tree = "Trees [0] 1/-1/-1->0->-1"
-        lines += start(0, 2, "h0", gpu, pointer=f"0xa{gpu}", lines=(sent, tree))
+        lines += start(0, 2, "h0", gpu, pointer=f"0xa{gpu}", lines=(sent,))
         lines += start(1, 2, "h1", gpu, pointer=f"0xb{gpu}", lines=(got,))
     log = read(joined(lines))
     (communicator,) = log.communicators
@@ -88,8 +87,8 @@ def test_nameless_groups_across_hosts_are_mixed_and_said_to_be(read):
     assert transfers(log).pairs == ()
     assert transfers(log).one_sided == 4
     assert [rail.dev for rail in rails(log)] == [0, 1, 0, 1]
-    assert (log.branches, ring_edges(log)) == ((), ())
-    assert notes(log) == {"nccl_communicator_mixed": 1, "nccl_link_unplaced": 6}
+    assert ring_edges(log) == ()
+    assert notes(log) == {"nccl_communicator_mixed": 1, "nccl_link_unplaced": 4}
 
 
 def test_nameless_groups_of_one_size_are_told_apart_by_their_turn(read):
@@ -172,7 +171,6 @@ def test_connections_of_no_communicator_still_tell_nics(read):
                 f"{HEAD}Channel 00/0 : 0[5] -> 8[5] [send] via NET/IB/0/GDRDMA",
                 f"{HEAD}Channel 00/0 : 0[7000] -> 8[7000] [send] via NET/IB/0",
                 f"{HEAD}Channel 00/0 : 8[5] -> 0[5] [receive] via NET/IB/0(3)/GDRDMA",
-                f"{HEAD}Trees [0] 1/-1/-1->0->-1",
                 f"{HEAD}Channel 00 : 0[5] -> 1[6] via SHM/direct/direct",
             ]
         )
@@ -180,7 +178,7 @@ def test_connections_of_no_communicator_still_tell_nics(read):
     assert {rail.gpu: rail.nic for rail in rails(log)} == {5: "mlx5_4", 0: "mlx5_4"}
     assert fallbacks(log) == (Fallback("h1", 5, 6, "SHM", 1),)
     assert transfers(log).one_sided == 3
-    assert notes(log) == {"nccl_link_unplaced": 5}
+    assert notes(log) == {"nccl_link_unplaced": 4}
 
 
 def test_a_line_that_names_its_communicator_goes_there(read):
@@ -215,7 +213,7 @@ def test_a_pointer_may_come_again_after_its_end(read):
 def test_ranks_that_did_not_finish_are_counted(read):
     lines = start(0, 2, "h0", 0, commId="1d")[:-1]
     log = read(joined(lines))
-    assert [one.finished for one in log.members] == [False]
+    assert len(log.members) == 1
     assert notes(log) == {"nccl_communicator_partial": 1, "nccl_rank_unfinished": 1}
 
 
@@ -225,7 +223,6 @@ def test_domains_of_nvlink_are_told(read):
     more = f"{head} nNodes 2 localRanks 8 localRank 3 MNNVL 1"
     log = read(joined([lines[0], more, lines[1]]))
     assert (log.communicators[0].nodes, log.communicators[0].mnnvl) == (2, True)
-    assert log.members[0].local_rank == 3
 
 
 def test_gpus_without_an_index_are_counted_by_their_bus(read):

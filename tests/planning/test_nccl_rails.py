@@ -10,7 +10,6 @@ from synctax.planning.nccl.log import read_nccl_log
 from synctax.planning.nccl.machine import Rail
 from synctax.planning.nccl.rails import (
     Fallback,
-    crossings,
     fallbacks,
     rails,
     ring_edges,
@@ -49,8 +48,9 @@ def test_what_arrives_on_another_nic_crosses_rails(scratch, job, shift):
     path.write_text(whole(moved))
     log = read_nccl_log([path])
     crossed = job.channels * job.hosts if shift % job.gpus else 0
-    assert len(crossings(log)) == crossed
-    for one in crossings(log):
+    found = [one for one in transfers(log).pairs if one.crosses]
+    assert len(found) == crossed
+    for one in found:
         assert one.source_nic == f"mlx5_{one.channel % job.gpus}"
         assert one.target_nic == f"mlx5_{(one.channel + shift) % job.gpus}"
         assert one.source_host != one.target_host

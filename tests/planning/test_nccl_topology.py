@@ -133,7 +133,6 @@ def test_a_sample_of_two_cpus():
         dev=0,
         rank=0,
         busid="0000:12:00.0",
-        numa="0",
         sm=90,
         nvlinks=tuple(
             NvLink(f"0000:e{at}:00.0", count, "switch")
@@ -146,14 +145,9 @@ def test_a_sample_of_two_cpus():
         name="eth0",
         speed_gb_per_s=12.5,
         busid="0000:30:00.0",
-        numa="0",
-        port=1,
-        guid="0xa3",
-        gdr=False,
         rail=None,
     )
     assert [gpu.dev for gpu in short_of_nvlinks(found)] == [1]
-    assert found.gpus[2].on_switch
     assert [(note.reason, note.count) for note in found.notes] == [
         ("topology_net_unused", 1)
     ]
@@ -188,20 +182,20 @@ def test_a_rail_that_a_plugin_tells_is_kept(read):
 )
 def test_line_rates_are_those_of_data_sheets(sm, count, gb_per_s):
     links = (NvLink("0000:e0:00.0", count, "switch"),)
-    assert Gpu("", 0, 0, "", "0", sm, links).nvlink_gb_per_s == gb_per_s
+    assert Gpu("", 0, 0, "", sm, links).nvlink_gb_per_s == gb_per_s
 
 
 def test_an_unknown_gpu_has_no_known_rate():
     links = (NvLink("0000:e0:00.0", 4, "gpu"),)
-    assert math.isnan(Gpu("", 0, 0, "", "0", 0, links).nvlink_gb_per_s)
+    assert math.isnan(Gpu("", 0, 0, "", 0, links).nvlink_gb_per_s)
 
 
 def test_links_to_a_cpu_are_not_links_to_gpus(read):
     text = Xml([[([0], [])]]).text()
     gpu = read(text.replace("0x068000", "0x068001")).gpus[0]
-    assert (gpu.nvlink_count, gpu.on_switch, gpu.nvlinks[0].to) == (0, False, "cpu")
+    assert (gpu.nvlink_count, gpu.nvlinks[0].to) == (0, "cpu")
     gpu = read(text.replace("0x068000", "0x030200")).gpus[0]
-    assert (gpu.nvlink_count, gpu.on_switch, gpu.nvlinks[0].to) == (18, False, "gpu")
+    assert (gpu.nvlink_count, gpu.nvlinks[0].to) == (18, "gpu")
 
 
 def test_deeper_switches_are_several(read):

@@ -167,7 +167,6 @@ def _gpu(dump: _Dump, element: Element) -> Gpu:
         dev=dump.whole(element, "dev"),
         rank=None if rank == _TOP - 1 else rank,
         busid=pci.attributes.get("busid", ""),
-        numa=cpu.attributes.get("numaid", ""),
         sm=dump.whole(element, "sm", 0),
         nvlinks=tuple(
             NvLink(one.attributes.get("target", ""), dump.whole(one, "count", 1), _end(one))
@@ -200,10 +199,6 @@ def _take_net(dump: _Dump, element: Element) -> None:
         name=element.attributes.get("name", ""),
         speed_gb_per_s=(speed if speed > 0 else _NIC_MBIT_PER_S) / 8_000,
         busid=pci.attributes.get("busid", "") if pci and pci.tag == "pci" else "",
-        numa=cpu.attributes.get("numaid", ""),
-        port=dump.whole(element, "port", 0),
-        guid=element.attributes.get("guid", ""),
-        gdr=bool(dump.whole(element, "gdr", 0)),
         rail=None if rail < 0 else rail,
     )
     dump.nics.append((element, found))

@@ -13,17 +13,14 @@ from synctax.planning.nccl.messages import (
     CommLine,
     DeviceLine,
     LinkLine,
-    MulticastLine,
     RingLine,
     SettingLine,
-    TreeLine,
     Unreadable,
     parse,
-    version,
 )
 from synctax.planning.nccl.text import Message, Tally, known_host, messages
 
-Graph = LinkLine | RingLine | TreeLine
+Graph = LinkLine | RingLine
 
 _BEGIN: Final = "Init START"
 _DONE: Final = "Init COMPLETE"
@@ -54,8 +51,6 @@ class Seat:
         if isinstance(line, LinkLine):
             far = max(line.source, line.target, line.proxy or 0)
             return line.teller == self.rank and far < self.nranks
-        if isinstance(line, TreeLine):
-            return all(rank == self.rank for _, _, rank, _ in line.branches)
         if len(line.ranks) == 2 and line.cut:
             return line.ranks[0] == self.rank
         return self.rank == 0 and len(line.ranks) <= self.nranks
@@ -79,7 +74,6 @@ class Process:
     names: dict[int, str] = field(default_factory=dict)
     rails: dict[int, int] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
-    multicast: dict[int, bool] = field(default_factory=dict)
     loose: list[tuple[int, Graph, str]] = field(default_factory=list)
     """Lines of no known communicator: CUDA's index of the thread, line, and where."""
 
@@ -107,7 +101,6 @@ class Gathered:
     """What all processes told."""
 
     processes: dict[tuple[str, int], Process] = field(default_factory=dict)
-    versions: set[str] = field(default_factory=set)
     tally: Tally = field(default_factory=Tally)
     hosts: set[str] = field(default_factory=set)
     torn: list[Message] = field(default_factory=list)
@@ -121,9 +114,7 @@ class Gathered:
             If it is no log of NCCL.
         """
         for message in messages(path, self.tally, self.hosts):
-            if isinstance(message, str):
-                self._version(message)
-            elif message.torn:
+            if message.torn:
                 self.torn.append(message)
             else:
                 self._take(message)
@@ -137,16 +128,9 @@ class Gathered:
                 process.loose += thread.waiting
                 thread.waiting = []
 
-    def _version(self, text: str) -> None:
-        if found := version(text):
-            self.versions.add(found)
-
     def _take(self, message: Message) -> None:
         if message.level == "WARN":
             self.tally.add("nccl_warning", message.where, message.text[:200])
-            return
-        if message.text.startswith(("NCCL version", "RCCL version")):
-            self._version(message.text)
             return
         line = parse(message.text, whole=message.whole)
         key = message.host, message.pid
@@ -157,7 +141,7 @@ class Gathered:
             self.tally.add("nccl_line_unreadable", message.where)
         elif isinstance(line, CommLine):
             _take_seat(process, line, message.tid)
-        elif isinstance(line, LinkLine | RingLine | TreeLine):
+        elif isinstance(line, LinkLine | RingLine):
             _take_graph(process, line, message)
         elif line is not None:
             _take_fact(process, line)
@@ -190,14 +174,12 @@ def _take_graph(process: Process, line: Graph, message: Message) -> None:
         thread.waiting.append((message.gpu, line, message.where))
 
 
-def _take_fact(process: Process, line: SettingLine | DeviceLine | MulticastLine) -> None:
+def _take_fact(process: Process, line: SettingLine | DeviceLine) -> None:
     if isinstance(line, SettingLine):
         process.settings[line.name] = line.value
-    elif isinstance(line, DeviceLine):
+    else:
         process.names.update(line.names)
         process.rails.update(line.rails)
-    else:
-        process.multicast[line.gpu] = line.available
 
 
 def number(text: str | None, base: int = 10) -> int | None:

@@ -6,7 +6,6 @@ from typing import Final
 
 from synctax.planning.nccl.gather import Gathered, Process, Seat, number
 from synctax.planning.nccl.model import (
-    Branch,
     Communicator,
     Device,
     Link,
@@ -35,17 +34,11 @@ def join(files: tuple[str, ...], gathered: Gathered) -> NcclLog:
     groups = _groups(seats)
     index = {id(seat): at for at, group in enumerate(groups) for seat in group.seats}
     joined = Joined(groups, index, Gpus.of(processes))
-    links, rings, branches = place(processes, joined, tally)
+    links, rings = place(processes, joined, tally)
     communicators = tuple(_communicator(group) for group in groups)
     _tell(communicators, groups, rings, tally)
-    capable = {
-        (process.host, gpu): available
-        for process in processes
-        for gpu, available in process.multicast.items()
-    }
     return NcclLog(
         files=tuple(sorted(files)),
-        versions=tuple(sorted(gathered.versions)),
         communicators=communicators,
         members=tuple(
             _member(at, seat, joined.gpus)
@@ -54,11 +47,8 @@ def join(files: tuple[str, ...], gathered: Gathered) -> NcclLog:
         ),
         links=tuple(sorted(set(links), key=_link_order)),
         rings=rings,
-        branches=tuple(sorted(set(branches), key=_branch_order)),
         devices=_devices(processes),
         settings=_settings(processes),
-        multicast=sum(capable.values()),
-        no_multicast=len(capable) - sum(capable.values()),
         notes=tally.notes(),
     )
 
@@ -77,11 +67,6 @@ def _link_order(link: Link) -> tuple[object, ...]:
         link.how,
         -1 if link.nic is None else link.nic,
     )
-
-
-def _branch_order(branch: Branch) -> tuple[int, ...]:
-    up = -1 if branch.up is None else branch.up
-    return branch.communicator, branch.channel, branch.rank, up, *branch.down
 
 
 def _groups(seats: list[Seat]) -> list[Group]:
@@ -182,8 +167,6 @@ def _member(at: int, seat: Seat, gpus: Gpus) -> Member:
         pid=seat.process.pid,
         gpu=gpus.seat(seat),
         busid=_busid(seat.values.get("busId", "")),
-        local_rank=number(seat.values.get("localRank")),
-        finished=seat.done,
     )
 
 

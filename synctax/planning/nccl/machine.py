@@ -53,7 +53,6 @@ class Gpu:
     rank : int or None
         In the communicator that dumped; None for a GPU that it does not use.
     busid : str
-    numa : str
     sm : int
         Compute capability, 90 for 9.0; 0 where it is not told.
     nvlinks : tuple of NvLink
@@ -63,7 +62,6 @@ class Gpu:
     dev: int
     rank: int | None
     busid: str
-    numa: str
     sm: int
     nvlinks: tuple[NvLink, ...]
 
@@ -71,11 +69,6 @@ class Gpu:
     def nvlink_count(self) -> int:
         """NVLinks that are up, those to a CPU left out."""
         return sum(link.count for link in self.nvlinks if link.to != "cpu")
-
-    @property
-    def on_switch(self) -> bool:
-        """Whether an NVSwitch joins it with other GPUs."""
-        return any(link.to == "switch" for link in self.nvlinks)
 
     @property
     def nvlink_gb_per_s(self) -> float:
@@ -100,11 +93,6 @@ class Nic:
         Line rate per direction.
     busid : str
         Empty for one that is no PCI device.
-    numa : str
-    port : int
-    guid : str
-    gdr : bool
-        Whether it reads and writes GPU memory.
     rail : int or None
         As its network plugin tells it (NCCL 2.29 and later).
     """
@@ -114,10 +102,6 @@ class Nic:
     name: str
     speed_gb_per_s: float
     busid: str
-    numa: str
-    port: int
-    guid: str
-    gdr: bool
     rail: int | None
 
 

@@ -18,9 +18,6 @@ _NET: Final = re.compile(rf"NET/(.+?)/({_ID})(?:\(({_ID})\))?((?:/[\w()]+)*)")
 _POINTER: Final = re.compile(rf"\bcomm (0x{_HEX})\b")
 _RING: Final = re.compile(rf"Channel ({_ID})(?:/{_ID})? :((?: +{_ID})+)( *\.\.\.)?")
 _NEXT: Final = re.compile(rf"Ring ({_ID}) : ({_ID}) -> ({_ID}) -> ({_ID})")
-_TREE: Final = re.compile(
-    rf"\[({_ID})\] (-?{_ID}(?:/-?{_ID}){{0,9}})->({_ID})->(-?{_ID})(?=\||\s|$)"
-)
 _COMM: Final = re.compile(
     rf"\bcomm (0x{_HEX}|\(nil\)) rank ({_ID}) n[rR]anks ({_ID})\b(.*)", re.DOTALL
 )
@@ -33,13 +30,6 @@ _DEVICE: Final = re.compile(
 )
 _MERGED: Final = re.compile(rf"\[{_ID}\] ?([^\s:\[\]]+):")
 _VIRTUAL: Final = re.compile(rf"NET/.{{1,60}}Made virtual device \[({_ID})\] name=(\S+)")
-_MULTICAST: Final = re.compile(
-    rf"NVLS multicast support is (not )?available on dev ({_ID})"
-)
-_VERSION: Final = re.compile(
-    r"\b[NR]CCL version\s*:?\s*(\d{1,9}\.\d{1,9}\.\d{1,9}\S{0,60})"
-)
-
 _ENDS: Final = (
     *("GDRDMA", "Shared", "IPC", "CUMEM", "MNNVL", "read", "CE", "pointer", "direct"),
     *("memory", "START", "COMPLETE"),
@@ -100,12 +90,6 @@ class RingLine(NamedTuple):
     cut: bool
 
 
-class TreeLine(NamedTuple):
-    """A rank's parents and children in trees: (channel, children, rank, parent)."""
-
-    branches: tuple[tuple[int, tuple[int, ...], int, int], ...]
-
-
 class CommLine(NamedTuple):
     """A rank of a communicator; `state` is empty where it is just told of."""
 
@@ -130,14 +114,7 @@ class DeviceLine(NamedTuple):
     rails: dict[int, int]
 
 
-class MulticastLine(NamedTuple):
-    """Whether a GPU has NVLink SHARP."""
-
-    gpu: int
-    available: bool
-
-
-Line = LinkLine | RingLine | TreeLine | CommLine | SettingLine | DeviceLine | MulticastLine
+Line = LinkLine | RingLine | CommLine | SettingLine | DeviceLine
 
 
 class Unreadable(NamedTuple):
@@ -166,8 +143,6 @@ def parse(text: str, *, whole: bool = True) -> Line | Unreadable | None:
     line: Line | Unreadable | None
     if text.startswith(("Channel ", "Ring ")):
         line = _channel(text)
-    elif text.startswith("Trees "):
-        line = _trees(text)
     elif text.startswith("NET/"):
         line = _devices(text)
     else:
@@ -176,19 +151,11 @@ def parse(text: str, *, whole: bool = True) -> Line | Unreadable | None:
     return Unreadable(text) if cut else line
 
 
-def version(line: str) -> str | None:
-    """Read which NCCL wrote the log: `2.21.5+cuda12.4`."""
-    found = _VERSION.search(line)
-    return found[1] if found else None
-
-
 def _other(text: str) -> Line | None:
     if found := _COMM.search(text):
         return _comm(found)
     if found := _SETTING.fullmatch(text):
         return SettingLine(found[1], found[2].removesuffix("."))
-    if found := _MULTICAST.match(text):
-        return MulticastLine(int(found[2]), available=not found[1])
     return None
 
 
@@ -232,18 +199,6 @@ def _link(found: re.Match[str]) -> LinkLine | None:
     if line.how.startswith("SHM") or line.how.startswith("direct shared memory"):
         return line._replace(via="SHM", how="")
     return None
-
-
-def _trees(text: str) -> TreeLine | Unreadable:
-    branches = tuple(
-        (int(channel), _children(down), int(rank), int(up))
-        for channel, down, rank, up in _TREE.findall(text)
-    )
-    return TreeLine(branches) if branches else Unreadable(text)
-
-
-def _children(down: str) -> tuple[int, ...]:
-    return tuple(rank for rank in map(int, down.split("/")) if rank >= 0)
 
 
 def _comm(found: re.Match[str]) -> CommLine:

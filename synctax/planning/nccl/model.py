@@ -53,10 +53,6 @@ class Member:
         host that the log tells of, and CUDA's where there is no bus either.
     busid : str
         `0000:07:00.0`; empty where it is not told.
-    local_rank : int or None
-        Place among the communicator's ranks of this host; None before NCCL 2.21.
-    finished : bool
-        Whether the communicator came about for it.
     """
 
     communicator: int
@@ -65,8 +61,6 @@ class Member:
     pid: int
     gpu: int
     busid: str
-    local_rank: int | None
-    finished: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,26 +136,6 @@ class Ring:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
-    """A rank in a tree.
-
-    Parameters
-    ----------
-    communicator, channel, rank : int
-    up : int or None
-        Its parent; None for the root.
-    down : tuple of int
-        Its children.
-    """
-
-    communicator: int
-    channel: int
-    rank: int
-    up: int | None
-    down: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Setting:
     """An environment variable that NCCL read.
 
@@ -203,32 +177,23 @@ class NcclLog:
     Parameters
     ----------
     files : tuple of str
-    versions : tuple of str
-        Of NCCL, such as `2.21.5+cuda12.4`.
     communicators : tuple of Communicator
         The largest first.
     members : tuple of Member
     links : tuple of Link
     rings : tuple of Ring
-    branches : tuple of Branch
     devices : tuple of Device
     settings : tuple of Setting
-    multicast, no_multicast : int
-        GPUs with NVLink SHARP, and without.
     notes : tuple of Note
     """
 
     files: tuple[str, ...]
-    versions: tuple[str, ...]
     communicators: tuple[Communicator, ...]
     members: tuple[Member, ...]
     links: tuple[Link, ...]
     rings: tuple[Ring, ...]
-    branches: tuple[Branch, ...]
     devices: tuple[Device, ...]
     settings: tuple[Setting, ...]
-    multicast: int
-    no_multicast: int
     notes: tuple[Note, ...]
 
     def values(self, name: str) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from synctax.planning.nccl.gather import Graph, Process, Seat, number
-from synctax.planning.nccl.messages import LinkLine, RingLine, TreeLine
-from synctax.planning.nccl.model import NO_COMMUNICATOR, Branch, Link, Ring
+from synctax.planning.nccl.messages import LinkLine, RingLine
+from synctax.planning.nccl.model import NO_COMMUNICATOR, Link, Ring
 from synctax.planning.nccl.text import Tally
 
 _INDEX_DIGITS: Final = 2
@@ -91,8 +91,8 @@ class Joined:
 
 def place(
     processes: list[Process], joined: Joined, tally: Tally
-) -> tuple[list[Link], tuple[Ring, ...], list[Branch]]:
-    """Make links, rings and branches of lines, each in its communicator.
+) -> tuple[list[Link], tuple[Ring, ...]]:
+    """Make links and rings of lines, each in its communicator.
 
     Parameters
     ----------
@@ -102,7 +102,6 @@ def place(
         Told of lines whose communicator cannot be told.
     """
     links: list[Link] = []
-    branches: list[Branch] = []
     following: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for process, cuda_dev, line, seat, where in _lines(processes, joined):
         at = NO_COMMUNICATOR if seat is None else joined.index[id(seat)]
@@ -117,11 +116,9 @@ def place(
             links.append(_link(at, line, process, (gpu, peer)))
         elif seat is None or joined.groups[at].mixed:
             continue
-        elif isinstance(line, TreeLine):
-            branches += _branches(at, line)
         else:
             _follow(following[at, line.channel], line, seat.nranks)
-    return links, _rings(following, joined.groups), branches
+    return links, _rings(following, joined.groups)
 
 
 _Placed = tuple[Process, int, Graph, Seat | None, str]
@@ -194,11 +191,6 @@ def _link(at: int, line: LinkLine, process: Process, gpus: tuple[int, int | None
         proxy=line.proxy,
         gdr=line.gdr,
     )
-
-
-def _branches(at: int, line: TreeLine) -> Iterator[Branch]:
-    for channel, down, rank, up in line.branches:
-        yield Branch(at, channel, rank, None if up < 0 else up, down)
 
 
 def _follow(following: dict[int, int], line: RingLine, nranks: int) -> None:

@@ -209,16 +209,6 @@ def _crosses(send: Link, receive: Link, names: dict[str, set[str]]) -> bool:
     return send.nic != receive.nic
 
 
-def crossings(log: NcclLog) -> tuple[Transfer, ...]:
-    """List the connections that leave on one rail and arrive on another.
-
-    Parameters
-    ----------
-    log : NcclLog
-    """
-    return tuple(one for one in transfers(log).pairs if one.crosses)
-
-
 def ring_edges(log: NcclLog) -> tuple[RingEdge, ...]:
     """List the steps of rings from one host to another, and over which NICs they go.
 

@@ -108,8 +108,8 @@ class Message(NamedTuple):
         return f"{self.path}, line {self.number}"
 
 
-def messages(path: str, tally: Tally, hosts: set[str]) -> Iterator[Message | str]:
-    """Yield the messages of a log, and as text lines that may tell the version.
+def messages(path: str, tally: Tally, hosts: set[str]) -> Iterator[Message]:
+    """Yield the messages of a log.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def messages(path: str, tally: Tally, hosts: set[str]) -> Iterator[Message | str
         if "CCL " not in line.text:
             continue
         for message in _of(line, tally, hosts):
-            found += isinstance(message, Message)
+            found += 1
             yield message
     if line.number and not found:
         raise BadInputError(
@@ -146,7 +146,7 @@ class _Line(NamedTuple):
     ended: bool
 
 
-def _of(line: _Line, tally: Tally, hosts: set[str]) -> Iterator[Message | str]:
+def _of(line: _Line, tally: Tally, hosts: set[str]) -> Iterator[Message]:
     """Take a line apart into the messages that it holds."""
     text = _ESCAPE.sub("", line.text) if "\x1b" in line.text else line.text
     heads = [
@@ -155,7 +155,6 @@ def _of(line: _Line, tally: Tally, hosts: set[str]) -> Iterator[Message | str]:
         if (before := _HOST_BACKWARDS.match(text[: head.start()][: -_HOST_LENGTH - 1 : -1]))
     ]
     if not heads:
-        yield text
         return
     hosts.add(heads[0][0])
     if len(heads) > 1:
