@@ -48,6 +48,7 @@ _RANK = re.compile(r"(?:^|#)\s*Rank\s+(\d{1,9})\s+(?:Group\s+(\d{1,9})\s)?.*\bon
 _NRANKS = re.compile(r"\bnranks (\d{1,9})\b")
 _START = re.compile(r"#\s*nThread\b|nThread \d+ nGpus|# nccl-tests version")
 _STARTING = "Collective test starting"
+_CONCLUDED = "Collective test concluded"
 
 _WITH_COST = "all_?reduce|reduce_?scatter|all_?gather|all_?to_?all"
 _WITHOUT = "broadcast|send_?recv|hyper_?cube"
@@ -232,6 +233,8 @@ def _facts(runs: list[_Run], line: str) -> None:
         run.groups[int(found[1])] = found[2] or ""
     elif found := _NRANKS.search(line):
         runs[-1].nranks.add(int(found[1]))
+    elif _CONCLUDED in line:
+        runs[-1].started.update(_operations(_NAMED, line))
     elif _STARTING in line:
         _begin(runs).started.update(_operations(_NAMED, line))
     elif "_perf" in line:
@@ -309,8 +312,8 @@ def _operation(run: _Run, asked: Op | None) -> str:
             else "does not say which operation it timed"
         )
         raise BadInputError(
-            f"{run.path}: the output {what}; give --op, or a file name such as "
-            "all_reduce.txt"
+            f"{run.path}: the output {what}; give --op, or the file a name such "
+            "as all_reduce.txt"
         )
     return asked
 

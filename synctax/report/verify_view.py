@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synctax.planning.nccl.commands import Command
+from synctax.planning.verify.host_names import host_text
 from synctax.planning.verify.job import Verification
 from synctax.planning.verify.place_checks import spread
 from synctax.planning.verify.verify_words import verdict
@@ -64,7 +65,7 @@ def groups(result: Result) -> "list[RenderableType]":
                 column(rows, "name", "name", str, rank=5),
                 column(rows, "ranks", "ranks", str),
                 column(rows, "n_ranks", "of"),
-                column(rows, "hosts", "hosts", str, rank=1),
+                column(rows, "hosts", "hosts", _hosts, rank=1),
                 column(rows, "n_domains", "domains"),
                 column(rows, "busbw_gb_per_s_median", "busbw", rate_gb_per_s),
                 column(rows, "busbw_of_siblings", "of siblings'", percent, rank=2),
@@ -74,6 +75,11 @@ def groups(result: Result) -> "list[RenderableType]":
             ]
         )
     ]
+
+
+def _hosts(names: str) -> str:
+    """Write hosts so that many take little room."""
+    return host_text(names.split(", "))
 
 
 def runs(commands: Sequence[Command]) -> "list[RenderableType]":

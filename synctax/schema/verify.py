@@ -20,11 +20,12 @@ VERIFY = Table(
             "check",
             "str",
             "",
-            "traced (all ranks were read), world (degrees multiply to the ranks), size, "
-            "coverage (each rank in one group), members (ranks as planned), domain (in one "
-            "NVLink domain), near (in as few as it fits into), rails (one local index "
-            "across hosts), busbw, straggler, nccl-tests, bytes, microbatches; of NCCL's "
-            "own files nics, nvlinks, nic-in-use, nic-rails, p2p, rings",
+            "traced (all ranks were read), runs (files are of one), hosts (sources agree), "
+            "world (degrees multiply to the ranks), size, coverage (each rank in one "
+            "group), members (ranks as planned), domain (in one NVLink domain), near (in "
+            "as few as it fits into), rails (one local index across hosts), busbw, "
+            "straggler, nccl-tests, bytes, microbatches; of NCCL's own files nics, nvlinks, "
+            "nic-in-use, nic-rails, p2p, rings",
         ),
         _GROUP,
         Column(
@@ -43,7 +44,12 @@ VERIFY = Table(
         ),
         Column("groups_unknown", "int", "", "groups that could not"),
         Column("groups_broken", "int", "", "of those judged: groups that break it"),
-        Column("status", "str", "", "ok, broken, or unknown: the traces cannot tell"),
+        Column(
+            "status",
+            "str",
+            "",
+            "ok, broken (a remark: it applies), or unknown: the traces cannot tell",
+        ),
         Column("ranks", "str", "", "ranks of the first broken group; null where none is"),
         _HOSTS,
         Column("fault", "str", "", "what is wrong with it"),

@@ -7,13 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synctax.notes import Note
 from synctax.planning.layout import Layout
 from synctax.planning.training import ORDERS
 from synctax.planning.verify.check import Broken, Check, tally
-from synctax.planning.verify.checks import coverage, group_sizes, members, traced, world
+from synctax.planning.verify.checks import coverage, group_sizes, members, world
+from synctax.planning.verify.hosts_file import LOG, HostMap
 from synctax.planning.verify.job import Against, verify
 from synctax.planning.verify.place_checks import domains, near, rails
+from synctax.planning.verify.places import Seat, place
 from synctax.planning.verify.planned import Planned
+from synctax.planning.verify.read_checks import OTHER_PROCESSES, hosts, traced
 from synctax.planning.verify.seen import seen_layout
 from tests.planning.observed_jobs import (
     MEGATRON,
@@ -121,7 +125,54 @@ def test_one_group_that_leaves_its_host_is_named_alone():
     (check,) = domains(found, ["tp"])
     assert [wrong.ranks[0] for wrong in check.broken] == [0, 8]
     assert check.broken[0].found == "over 2 domains: 2 hosts (node0, node1)"
-    assert check.because == ""
+    assert check.because == (
+        "each host taken for one domain, --domain N or --hardware tells another"
+    )
+
+
+def traces_and(names, source="map.csv"):
+    """Four ranks, on n0 and n1 by their traces, and on these by another source."""
+    seats = [Seat(rank, f"n{rank // 2}", (rank % 2,), 2) for rank in range(4)]
+    silent = ("",) * 4
+    told = HostMap(source, np.arange(4), tuple(names), silent, np.full(4, -1))
+    found = placed(Layout(2, 1, 2), in_blocks(2))
+    return replace(found, places=place(np.arange(4), seats, told))
+
+
+@pytest.mark.parametrize(
+    ("names", "source", "level", "moved"),
+    [
+        (["n1", "n1", "n0", "n0"], LOG, "warning", [0, 1, 2, 3]),
+        (["n1", "n1", "n0", "n0"], "map.csv", "remark", [0, 1, 2, 3]),
+        (["n0", "n1", "n0", "n1"], LOG, "warning", [1, 2]),
+        # only other names, as in containers
+        (["c7", "c7", "c9", "c9"], LOG, "remark", [0, 1, 2, 3]),
+        (["c7", "c9", "c7", "c9"], LOG, "warning", [0, 1, 2, 3]),
+    ],
+)
+def test_sources_that_name_other_hosts_are_told(names, source, level, moved):
+    found = traces_and(names, source)
+    (check,) = hosts(found)
+    assert (check.level, check.status) == (level, "broken")
+    assert [wrong.ranks for wrong in check.broken] == [(rank,) for rank in moved]
+    result = verify(found, None, Against())
+    assert any(wrong["check"] == "hosts" for wrong in result.broken()) == (
+        level == "warning"
+    )
+
+
+def test_files_of_other_runs_are_told_without_failing():
+    found = placed(Layout(2, 1, 2), in_blocks(2))
+    note = Note(OTHER_PROCESSES, 2, "they are separate runs")
+    result = verify(replace(found, notes=(note,)), None, Against())
+    check = one(result.checks, "runs", "")
+    assert (check.level, check.because) == ("remark", "they are separate runs")
+    assert result.failed(strict=True) == ()
+    assert ("runs", "") not in statuses(verify(found, None, Against()))
+
+
+def test_sources_that_agree_are_not_mentioned():
+    assert hosts(traces_and(["n0", "N0", "n1.cluster", "n1"])) == []
 
 
 # ------------------------------------------------------------------ domains

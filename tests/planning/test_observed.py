@@ -13,8 +13,11 @@ from synctax.collectives.load import load
 from synctax.collectives.pool import gather
 from synctax.errors import BadInputError, SynctaxError
 from synctax.planning.layout import Layout
+from synctax.planning.nccl.model import Communicator, Link, Member, NcclLog
 from synctax.planning.verify.host_names import host_text, same_hosts
 from synctax.planning.verify.hosts_file import HostMap, completed, of_job, read_hosts
+from synctax.planning.verify.nccl_checks import hosts_in
+from synctax.planning.verify.nvlink import hosts_joined, log_joins_hosts
 from synctax.planning.verify.observed import answering, observe, taken_for, unnamed
 from synctax.planning.verify.places import Seat, place
 from synctax.planning.verify.seen import seen_layout
@@ -197,6 +200,73 @@ def test_one_host_under_two_names_is_one():
     assert found.notes == ()
 
 
+# ------------------------------------------------------------------ NVLink between hosts
+
+
+@pytest.mark.parametrize(
+    ("models", "joined"),
+    [
+        (["NVIDIA GB200"], True),
+        (["NVIDIA GH200 480GB", ""], True),
+        (["NVIDIA H100 80GB HBM3", "NVIDIA H100 80GB HBM3"], False),
+        (["Tesla V100-SXM2-16GB"], False),
+        (["NVIDIA B200"], False),
+        (["AMD Instinct MI300X"], False),
+        (["NVIDIA GeForce RTX 4090"], False),
+        (["NVIDIA H100 80GB HBM3", "X9000"], None),
+        (["", ""], None),
+        ([], None),
+    ],
+)
+def test_names_of_gpus_tell_whether_nvlink_joins_hosts(models, joined):
+    assert hosts_joined(models) is joined
+
+
+def nccl_log(nodes, linked, *, mnnvl=True, via="P2P"):
+    """Eight ranks, two a host; the pairs of ranks that talk to each other."""
+    members = tuple(
+        Member(0, rank, f"t{rank // 2}", 1, rank % 2, "", None, finished=True)
+        for rank in range(8)
+    )
+    links = tuple(
+        Link(
+            0, 0, 0, one, other, "", via, "MNNVL", "", 0, None, None, "", None, None, False
+        )
+        for one, other in linked
+    )
+    one = Communicator("c", 8, 8, nodes, mnnvl, mixed=False)
+    return NcclLog((), (), (one,), members, links, (), (), (), (), 0, 0, ())
+
+
+@given(st.permutations([(1, 2), (3, 2), (6, 5)]))
+def test_links_between_hosts_tell_their_domain(linked):
+    # hosts 0, 1 and hosts 2, 3 of two ranks each
+    pairs = [(1, 2), (5, 6), (0, 1)]
+    log = nccl_log(2, pairs)
+    assert log_joins_hosts(log) is True
+    domain = hosts_in(log, 8).domain
+    assert domain == ("the domain of t0",) * 4 + ("the domain of t2",) * 4
+    places_ = place(np.arange(8), [], hosts_in(log, 8))
+    assert (places_.domain == np.arange(8) // 4).all()
+    # in whatever order, and all in one
+    assert set(hosts_in(nccl_log(1, [*linked, (2, 4)]), 8).domain) == {"the domain of t0"}
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        nccl_log(2, [(1, 2)]),
+        nccl_log(2, [(1, 2), (5, 6)], mnnvl=False),
+        nccl_log(2, [(1, 2), (5, 6)], via="NET"),
+        nccl_log(None, [(1, 2), (5, 6)]),
+    ],
+)
+def test_links_that_do_not_make_the_domains_that_nccl_counted_tell_none(log):
+    assert hosts_in(log, 8).domain == ("",) * 8
+    assert log_joins_hosts(None) is None
+    assert log_joins_hosts(nccl_log(2, [], mnnvl=False)) is None
+
+
 # ------------------------------------------------------------------ where ranks sit
 
 
@@ -369,6 +439,15 @@ def test_the_host_of_a_rank_may_stand_in_any_of_its_windows(tmp_path):
         text = trace(gemm(), *events, rank=0, world=2, **more)
         write_trace(tmp_path / f"iteration_{window}" / "rank0.json", text)
     assert look(tmp_path).places.host_names([0]) == ("node-7",)
+
+
+def test_a_window_of_an_unknown_gpu_does_not_get_the_host_of_another(tmp_path):
+    for window, (gpu, host) in enumerate([("", ""), ("V100", "n0")]):
+        events = [all_reduce(1000, 20, ranks=[0, 1], seq=k) for k in range(3)]
+        more = {"deviceProperties": [{"id": 0, "name": gpu}], "host_name": host}
+        text = trace(gemm(), *events, rank=0, world=2, **(more if gpu else {}))
+        write_trace(tmp_path / f"iteration_{window}" / "rank0.json", text)
+    assert look(tmp_path).places.host_names([0]) == ()
 
 
 def test_a_list_of_ranks_that_was_cut_leaves_a_group_incomplete(tmp_path):

@@ -23,43 +23,6 @@ from synctax.texts import counted
 from synctax.trace.oddities import rank_text
 
 
-def traced(observed: Observed) -> Check:
-    """Say which ranks of the job were read; what the others did is not seen.
-
-    Parameters
-    ----------
-    observed : Observed
-    """
-    world, read = observed.world, observed.traced
-    if world is None:
-        return Check(
-            "traced",
-            "",
-            "remark",
-            "all ranks",
-            counted(read.size, "rank"),
-            checked=0,
-            because="the traces do not tell how many ranks the job has",
-        )
-    missing = np.setdiff1d(np.arange(min(world, _MOST_LISTED)), read)
-    because = ""
-    if missing.size:
-        because = f"not read: rank {rank_text(missing.tolist())}"
-    return Check(
-        "traced",
-        "",
-        "remark",
-        counted(world, "rank"),
-        f"{read.size:,} read",
-        checked=0 if missing.size else 1,
-        unknown=1 if missing.size else 0,
-        because=because,
-    )
-
-
-_MOST_LISTED = 2**22
-
-
 def world(observed: Observed, seen: Seen, planned: Planned | None) -> Check:
     """Check that the sizes of groups multiply to the ranks of the job, and to the plan's.
 
@@ -115,7 +78,8 @@ def group_sizes(observed: Observed, planned: Planned | None) -> list[Check]:
             if len(allowed) > 1:
                 expected = "one size, or shards and replicas of all ranks"
         else:
-            expected = f"{' or '.join(f'{size:,}' for size in allowed[:2])} ranks"
+            most = " or ".join(f"{size:,}" for size in allowed[:2])
+            expected = f"{most} {'rank' if most == '1' else 'ranks'}"
         if not groups or max(*allowed, *(group.size for group in groups)) == 1:
             continue
         wrong = tuple(

@@ -19,6 +19,9 @@ COLUMNS: Final = ("rank", "host")
 MORE_COLUMNS: Final = ("domain", "gpu")
 _SHAPE: Final = "rank,host and, where known, domain and gpu"
 
+LOG: Final = "the log of NCCL"
+"""Source of what no user wrote."""
+
 MOST_RANKS: Final = 2**22
 """A file that names more ranks is none of a job."""
 
@@ -137,7 +140,7 @@ def _check_columns(columns: list[str], source: str) -> None:
     if not set(COLUMNS) <= set(columns):
         raise BadInputError(
             f"{source} has the columns {','.join(columns) or '(none)':.200}; expected "
-            f"{_SHAPE}"
+            f"{_SHAPE}, with commas between"
         )
     for at, name in enumerate(columns):
         if name not in (*COLUMNS, *MORE_COLUMNS):

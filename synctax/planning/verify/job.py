@@ -15,7 +15,7 @@ from synctax.planning.nccl.model import NcclLog
 from synctax.planning.training import DIMENSIONS, Order
 from synctax.planning.verify.byte_checks import microbatches, sent
 from synctax.planning.verify.check import Check, Level
-from synctax.planning.verify.checks import coverage, group_sizes, members, traced, world
+from synctax.planning.verify.checks import coverage, group_sizes, members, world
 from synctax.planning.verify.hosts_file import MOST_RANKS
 from synctax.planning.verify.limits import DEFAULT_BYTES_TOLERANCE, DEFAULT_SLOW_SHARE
 from synctax.planning.verify.link_checks import against_benchmarks, bandwidths, stragglers
@@ -24,6 +24,7 @@ from synctax.planning.verify.observed import Observed, taken_for, unnamed
 from synctax.planning.verify.place_checks import domains, near, rails, spread
 from synctax.planning.verify.plan_file import PlanRow
 from synctax.planning.verify.planned import DENSE_ROLES, EXPERT_ROLES, SPLIT_ROLES, Planned
+from synctax.planning.verify.read_checks import hosts, runs, traced
 from synctax.planning.verify.seen import Seen, seen_layout, usual
 from synctax.planning.verify.speeds import Links, Speeds, speeds
 from synctax.planning.verify.traffic import Traffic, traffic
@@ -126,7 +127,7 @@ class Verification:
         return VERIFY_GROUPS.to_frame({name: [row[name] for row in rows] for name in names})
 
     def broken(self) -> list[dict[str, Any]]:
-        """List every broken group with its ranks and hosts."""
+        """List every group that breaks a rule, or a warning, with its ranks and hosts."""
         return [
             {
                 "check": check.name,
@@ -137,6 +138,7 @@ class Verification:
                 "fault": one.found,
             }
             for check in self.checks
+            if check.level != "remark"
             for one in check.broken
         ]
 
@@ -160,6 +162,7 @@ def verify(observed: Observed, tax: Tax | None, against: Against) -> Verificatio
     observed = _named(observed, against.planned)
     seen = seen_layout(observed)
     planned = against.planned
+    notes = (*observed.notes, *(() if tax is None else tax.notes))
     held: list[Check] = []
     way: Planned | None = None
     if planned is not None:
@@ -168,6 +171,8 @@ def verify(observed: Observed, tax: Tax | None, against: Against) -> Verificatio
         _, way = members(observed, Planned(seen.layout))
     checks = [
         traced(observed),
+        *runs(notes),
+        *hosts(observed),
         world(observed, seen, planned),
         *group_sizes(observed, planned if planned is None else way or planned),
         *coverage(observed),
@@ -203,7 +208,7 @@ def verify(observed: Observed, tax: Tax | None, against: Against) -> Verificatio
             check for check in checks if check.role in ("", against.role or check.role)
         ),
         speeds=fast,
-        notes=(*observed.notes, *(() if tax is None else tax.notes)),
+        notes=notes,
     )
 
 

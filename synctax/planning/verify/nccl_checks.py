@@ -11,13 +11,16 @@ from synctax.planning.nccl.model import NcclLog
 from synctax.planning.nccl.rails import fallbacks, rails, ring_edges, strays, transfers
 from synctax.planning.nccl.topology import short_of_nvlinks, topology_rails
 from synctax.planning.verify.check import Broken, Check
-from synctax.planning.verify.hosts_file import HostMap
+from synctax.planning.verify.hosts_file import LOG, HostMap
 from synctax.planning.verify.nvlink import joined_domains
 from synctax.planning.verify.speeds import Links
 from synctax.texts import counted
 
 NEAR_PATHS: Final[tuple[PathKind, ...]] = ("PIX", "PXB")
 """Ways to a NIC that stay within PCIe switches; others go through a CPU."""
+
+NOT_TOLD_GB_PER_S: Final = 1.25
+"""What NCCL takes a NIC for that does not tell its speed (some say -1): 10 Gb/s."""
 
 CROSS_NIC: Final = "NCCL_CROSS_NIC"
 
@@ -43,7 +46,7 @@ def hosts_in(log: NcclLog, world: int | None) -> HostMap | None:
         mine.sort(key=lambda member: member.rank)
         domain = joined_domains(log, at)
         return HostMap(
-            "the log of NCCL",
+            LOG,
             np.array([member.rank for member in mine], np.int64),
             tuple(member.host for member in mine),
             tuple(domain.get(member.rank, "") for member in mine),
@@ -61,6 +64,7 @@ def links_in(topologies: Sequence[Topology]) -> Links:
     """
     nvlink = [gpu.nvlink_gb_per_s for one in topologies for gpu in one.gpus]
     nic = [nic.speed_gb_per_s for one in topologies for nic in one.nics]
+    nic = [rate for rate in nic if rate > NOT_TOLD_GB_PER_S]
     return Links(_slowest(nvlink), _slowest(nic))
 
 

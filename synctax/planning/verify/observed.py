@@ -127,6 +127,11 @@ def observe(
     Observed
         Groups that are only declared (in `distributedInfo`) are among them: these tell of
         ranks that were not read, and of groups that were silent in the window.
+
+    Raises
+    ------
+    BadInputError
+        If `hosts` names ranks that the job does not have, and not all that it has.
     """
     used = [row for row in job.files if row.status is FileStatus.USED]
     found = _merge([*map(_recorded, groups), *_declared(used, groups)])
@@ -226,7 +231,7 @@ def _seats(used: Sequence[FileRow]) -> list[Seat]:
         model = next((device.name for device in visible if device.name), "")
         seat = Seat(row.rank, row.host, gpus, len(visible), model)
         before = seats.setdefault(row.rank, seat)
-        if before.host == "" != row.host:
+        if before.host == "" != row.host and before.model == model:
             seats[row.rank] = seat
     return [seats[rank] for rank in sorted(seats)]
 

@@ -172,6 +172,8 @@ def _reach(
         level = _as_guessed(observed)
         if level != limit.level:
             because = "; ".join(filter(None, (_GUESSED, because)))
+    if wrong and observed.places.guess == "hosts" and limit.name == "domain":
+        because = "; ".join(filter(None, (_EACH_HOST, because)))
     if wrong and (hint := _round_robin(observed)):
         because = "; ".join(filter(None, (hint, because)))
     return Check(
@@ -219,6 +221,7 @@ def _beyond_racks(observed: Observed, groups: Sequence[ObservedGroup]) -> Bool:
     return np.asarray(hosts > max(held, 1))
 
 
+_EACH_HOST: Final = "each host taken for one domain, --domain N or --hardware tells another"
 _GUESSED: Final = (
     "consecutive hosts were taken for a domain: --hosts with a column domain tells which "
     "hosts are one"

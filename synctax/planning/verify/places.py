@@ -43,6 +43,16 @@ class Seat:
         return self.visible or max((gpu + 1 for gpu in self.gpus), default=0)
 
 
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A rank whose trace names another host than the source that goes before it."""
+
+    rank: int
+    traced: str
+    told: str
+    source: str
+
+
 Guess = Literal["", "hosts", "racks"]
 """Domains are known; each host was taken for one; consecutive hosts were."""
 
@@ -77,6 +87,8 @@ class Places:
         At least.
     joined : bool or None
         Whether NVLink may join hosts; None where nothing tells.
+    moved : tuple of Moved
+        Ranks that two sources put on different hosts.
     """
 
     rank: I64
@@ -92,6 +104,7 @@ class Places:
     guess: Guess = ""
     gpus_per_host: int = 0
     joined: bool | None = None
+    moved: tuple[Moved, ...] = ()
 
     @property
     def open_because(self) -> str:
@@ -178,7 +191,9 @@ def place(
     found = _domains(known, given, domain_size)
     source = "" if given is None else given.source
     notes = (
-        Note("host_from_file", moved, f"ranks that {source} puts elsewhere than traces"),
+        Note(
+            "host_from_file", len(moved), f"ranks that {source} puts elsewhere than traces"
+        ),
         Note(
             "local_index_from_order",
             by_order,
@@ -198,6 +213,7 @@ def place(
         unknown_because=found.because,
         notes=tuple(note for note in notes if note.count),
         guess=found.guess,
+        moved=moved,
         gpus_per_host=width,
         joined=hosts_joined([seat.model for seat in seats]) if joined is None else joined,
     )
@@ -205,22 +221,23 @@ def place(
 
 def _host_names(
     every: I64, seats: Sequence[Seat], given: HostMap | None
-) -> tuple[list[str], int]:
-    """Name the host of every rank, and count those whose trace is overruled."""
+) -> tuple[list[str], tuple[Moved, ...]]:
+    """Name the host of every rank, and list those whose trace is overruled."""
     names = [""] * every.size
     at = np.searchsorted(every, np.array([seat.rank for seat in seats], np.int64))
     for where, seat in zip(at.tolist(), seats, strict=True):
         names[where] = seat.host
     if given is None:
-        return names, 0
-    moved = 0
+        return names, ()
+    moved = []
     stands = same_hosts([*given.host, *(name for name in names if name)])
     at = np.searchsorted(every, given.rank)
     for where, host in zip(at.tolist(), given.host, strict=True):
         before = names[where]
-        moved += before != "" and stands[before] != stands[host]
+        if before != "" and stands[before] != stands[host]:
+            moved.append(Moved(int(every[where]), before, host, given.source))
         names[where] = host
-    return names, moved
+    return names, tuple(moved)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

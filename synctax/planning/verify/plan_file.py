@@ -29,7 +29,7 @@ from synctax.planning.verify.planned import check_ranks
 
 SCHEMA: Final = "synctax.plan/1"
 
-_HOW: Final = "write it with `synctax plan ... --format json -o plan.json`"
+_HOW: Final = "write it as JSON with `synctax plan ... -o plan.json`"
 _SHOWN: Final = 6
 """Layouts named in a message."""
 
