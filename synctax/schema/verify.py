@@ -24,8 +24,8 @@ VERIFY = Table(
             "world (degrees multiply to the ranks), size, coverage (each rank in one "
             "group), members (ranks as planned), domain (in one NVLink domain), near (in "
             "as few as it fits into), rails (one local index across hosts), busbw, "
-            "straggler, nccl-tests, bytes, microbatches; of NCCL's own files nics, nvlinks, "
-            "nic-in-use, nic-rails, p2p, rings",
+            "straggler, nccl-tests, bytes, microbatches; of NCCL's own files nics, "
+            "nvlinks, nic-in-use, nic-rails, p2p, rings",
         ),
         _GROUP,
         Column(

@@ -224,10 +224,7 @@ def test_names_of_gpus_tell_whether_nvlink_joins_hosts(models, joined):
 
 def nccl_log(nodes, linked, *, mnnvl=True, via="P2P"):
     """Eight ranks, two a host; the pairs of ranks that talk to each other."""
-    members = tuple(
-        Member(0, rank, f"t{rank // 2}", 1, rank % 2, "", None, finished=True)
-        for rank in range(8)
-    )
+    members = tuple(Member(0, rank, f"t{rank // 2}", 1, rank % 2, "") for rank in range(8))
     links = tuple(
         Link(
             0, 0, 0, one, other, "", via, "MNNVL", "", 0, None, None, "", None, None, False
@@ -235,7 +232,7 @@ def nccl_log(nodes, linked, *, mnnvl=True, via="P2P"):
         for one, other in linked
     )
     one = Communicator("c", 8, 8, nodes, mnnvl, mixed=False)
-    return NcclLog((), (), (one,), members, links, (), (), (), (), 0, 0, ())
+    return NcclLog((), (one,), members, links, (), (), (), ())
 
 
 @given(st.permutations([(1, 2), (3, 2), (6, 5)]))
