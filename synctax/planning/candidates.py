@@ -9,6 +9,8 @@ from synctax.arrays import I64
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.planning.layout import Layouts, take
+from synctax.planning.possible import LARGEST_COUNT
+from synctax.planning.rule import divisors
 from synctax.planning.shape import Model
 
 MAX_CANDIDATES = 4_000_000
@@ -16,7 +18,7 @@ MAX_CANDIDATES = 4_000_000
 
 DEFAULT_VIRTUAL_STAGES = (1, 2, 4, 8)
 
-MOST_GPUS = 2**31 - 1
+MOST_GPUS = LARGEST_COUNT
 
 _DEGREES = 4
 
@@ -59,7 +61,7 @@ def candidates(
     if not 1 <= gpus <= MOST_GPUS:
         raise SynctaxError(f"gpus is {gpus:,}; expected from 1 to {MOST_GPUS:,}")
     factors = dict(_factors(gpus))
-    ep = np.array(_divisors(1 if model.experts is None else model.experts.count))
+    ep = divisors(1 if model.experts is None else model.experts.count)
     many = prod(comb(power + _DEGREES - 1, power) for power in factors.values())
     many *= ep.size * len(stages)
     if many > MAX_CANDIDATES:
@@ -67,7 +69,7 @@ def candidates(
             f"{gpus:,} GPUs have some {many:,} layouts of {model.name}, and one search "
             f"looks at {MAX_CANDIDATES:,}; name layouts, or fewer virtual stages"
         )
-    degrees = _products(np.array(_divisors(gpus)), gpus)
+    degrees = _products(divisors(gpus), gpus)
     t, p, c, e, v = _every(degrees, ep, np.array(stages))
     kept = (p > 1) | (v == stages[0])
     v = np.where(p > 1, v, 1)[kept]
@@ -157,10 +159,3 @@ def _factors(number: int) -> Iterator[tuple[int, int]]:
         prime += 1
     if number > 1:
         yield number, 1
-
-
-def _divisors(number: int) -> list[int]:
-    found = [1]
-    for prime, power in _factors(number):
-        found = [one * prime**k for one in found for k in range(power + 1)]
-    return sorted(found)

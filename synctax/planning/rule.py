@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
 import numpy as np
 
 from synctax.arrays import F64, I64, Bool
 from synctax.texts import number, time_us
 
-_US_PER_S = 1e6
+US_PER_S: Final = 1e6
 _LONG_S = 60.0
 
 Words = Callable[[I64], list[str]]
@@ -192,4 +193,4 @@ def seconds(value_s: float) -> str:
     >>> seconds(7200.0), seconds(162.35), seconds(0.337)
     ('7,200 s', '162 s', '337 ms')
     """
-    return f"{number(value_s)} s" if value_s >= _LONG_S else time_us(value_s * _US_PER_S)
+    return f"{number(value_s)} s" if value_s >= _LONG_S else time_us(value_s * US_PER_S)

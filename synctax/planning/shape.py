@@ -8,6 +8,9 @@ from synctax.planning.possible import ImpossibleError, counts, flags, positive
 BF16_BYTES = 2
 """Bytes of an activation or parameter on the wire."""
 
+FP32_BYTES = 4
+"""Bytes of a gradient, before it is reduced and on the wire."""
+
 MOST_PARAMETERS: Final = 1e18
 """Far beyond any model: what is larger is a slip."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from synctax.arrays import F64
 from synctax.planning.layout import Layouts
 from synctax.planning.pipeline import average_layers, fullest_layers
-from synctax.planning.shape import BF16_BYTES, Model
+from synctax.planning.shape import BF16_BYTES, FP32_BYTES, Model
 from synctax.planning.shards import shards
 from synctax.planning.training import Sharding, Training
 
@@ -23,9 +23,6 @@ gradient, 12 for Adam (FP32 copy and two moments). Megatron-Core, distributed op
 
 GATHERED_LAYERS: Final = 2
 """Layers whose sharded parameters are whole at a time: the one at work and the next."""
-
-GRADIENT_BYTES: Final = 4
-"""Bytes of a gradient before it is reduced."""
 
 
 def state_bytes(model: Model, training: Training, layouts: Layouts) -> F64:
@@ -96,7 +93,7 @@ def _not_yet_reduced(
         return np.zeros(len(layouts))
     of_layers = _at_work(parameters, ranks, layouts, model)
     if training.sharding == "parameters":
-        return GRADIENT_BYTES * of_layers
+        return FP32_BYTES * of_layers
     # a chunk piles them up over the microbatches that it works off in a row
     of_chunk = parameters / layouts.virtual_stages * (1 - 1 / ranks)
-    return GRADIENT_BYTES * np.where(layouts.virtual_stages > 1, of_chunk, of_layers)
+    return FP32_BYTES * np.where(layouts.virtual_stages > 1, of_chunk, of_layers)

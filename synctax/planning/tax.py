@@ -12,6 +12,7 @@ from synctax.errors import SynctaxError
 from synctax.evt.tax import Method, TaxModel
 from synctax.notes import Note
 from synctax.planning.barriers import Barriers, Joined
+from synctax.planning.rule import US_PER_S
 
 Form = Literal["proportional", "absolute"]
 """Whether the tax of a barrier is in proportion to the computation before it, or the
@@ -23,8 +24,6 @@ A_US: Final[dict[str, tuple[float, float]]] = {"llama3-70b-h200": (7.3e3, 10.4e3
 The paper's figure 13 prints how much slower bandwidth should grow with FLOPS, 11.7 %, and
 not a: these are the a at which its model gives that for n = 256 and for n = 4,096.
 """
-
-_US_PER_S = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +180,7 @@ def taxed(tax: PlanTax | None, barriers: Barriers, compute_s: F64) -> Taxed:
     ends[:, meets] = per_us * told[:, at]
     ends[1:, meets] *= _readings(tax, barriers.count[meets], compute_s[meets])
     tau_us, reach = np.full((2, meets.size), np.nan)
-    tau_us[meets] = per_us[0] * told[0, at] / barriers.count[meets] * _US_PER_S
+    tau_us[meets] = per_us[0] * told[0, at] / barriers.count[meets] * US_PER_S
     reach[meets] = n[at] / tax.model.n_fit
     return Taxed(ends[0], ends[1], ends[2], tau_us, reach, notes)
 
@@ -228,7 +227,7 @@ def _reach_of(tax: PlanTax) -> tuple[float, float]:
 def _per_us(tax: PlanTax, count: F64, compute_s: F64) -> F64:
     """Tell what a step costs per µs of the model's τ, in s: as it is, at least, at most."""
     if tax.a_us is None or tax.a_lo_us is None or tax.a_hi_us is None:
-        return np.tile(count / _US_PER_S, (3, 1))
+        return np.tile(count / US_PER_S, (3, 1))
     return np.asarray(compute_s / np.array([[tax.a_us], [tax.a_hi_us], [tax.a_lo_us]]))
 
 
@@ -248,7 +247,7 @@ def independent_share(a_us: float, count: F64, compute_s: F64) -> F64:
     (k,) float64
         sqrt(a/a_layout), with a_layout the computation between two barriers.
     """
-    return np.asarray(np.sqrt(a_us * count / (compute_s * _US_PER_S)))
+    return np.asarray(np.sqrt(a_us * count / (compute_s * US_PER_S)))
 
 
 def _readings(tax: PlanTax, count: F64, compute_s: F64) -> F64:

@@ -8,12 +8,9 @@ import numpy as np
 from synctax.arrays import F64
 from synctax.planning.layout import Layouts
 from synctax.planning.pipeline import average_layers, microbatches
-from synctax.planning.shape import BF16_BYTES, Model
+from synctax.planning.shape import BF16_BYTES, FP32_BYTES, Model
 from synctax.planning.shards import shards
 from synctax.planning.training import Training
-
-FP32_BYTES: Final = 4
-"""Bytes of a gradient on the wire."""
 
 TP_TENSORS: Final = 4
 """Tensors of b·s·h elements that TP moves for attention, and as many for a MLP: an

@@ -10,7 +10,7 @@ from synctax.planning.barriers import BARRIER_GROUPS
 from synctax.planning.columns import Columns, plan_columns
 from synctax.planning.explain.times import step_parts
 from synctax.planning.layout import Layout
-from synctax.planning.rule import seconds
+from synctax.planning.rule import US_PER_S, seconds
 from synctax.planning.search import Plan, only
 from synctax.texts import is_absent, number, percent, size_bytes, time_us
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 SMALL_PART: Final = 0.02
 """Of the larger difference, below which a part of a step is not worth a word."""
 
-_US_PER_S: Final = 1e6
 
 _PARTS: Final = {
     "compute_s": "computation",
@@ -231,7 +230,7 @@ def _meetings(pair: Plan) -> Iterator[str]:
         groups = ["groups"] * 2
     meets = [
         f"{number(counts[at])} times in {groups[at]} of {met.n[at]:,}, after "
-        f"{time_us(busy[at] / counts[at] * _US_PER_S)} of computation each"
+        f"{time_us(busy[at] / counts[at] * US_PER_S)} of computation each"
         for at in (0, 1)
     ]
     said = f"ranks of {pair.layouts[0]} meet {meets[0]}; of {pair.layouts[1]} {meets[1]}"

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from synctax.planning.search import Plan
 
 _SECTION: Final = "times"
-_US_PER_S: Final = 1e6
 
 
 def step_parts(plan: "Plan", at: int) -> dict[str, float]:
