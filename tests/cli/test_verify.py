@@ -182,6 +182,38 @@ def test_another_layout_than_planned_is_broken_and_named(verify, plan):
     assert "has no layout tp8,pp1,dp2; it has tp" in missing.stderr
 
 
+def test_a_layout_of_the_plan_may_leave_out_dp(verify, plan):
+    path = plan("tp2,dp8", "tp4,dp4")
+    found = envelope(verify("--plan", path, "--layout", "tp4", "--format", "json"))
+    assert statuses(found)["members", "tp"] == "ok"
+
+
+def test_a_plan_that_was_edited_into_nonsense_names_its_place(verify, plan):
+    path = plan("tp4,dp4")
+    for key, value in (("microbatches", 0), ("tp", 10**30), ("tp_bytes", -5), ("ep", 3)):
+        document = json.loads(path.read_text())
+        document["rows"][0][key] = value
+        edited = path.with_name("edited.json")
+        edited.write_text(json.dumps(document))
+        result = verify("--plan", edited)
+        assert (result.exit_code, result.stdout) == (3, ""), key
+        assert "row 1" in result.stderr
+        assert_in_words(result)
+
+
+@pytest.mark.parametrize(
+    ("layout", "said"),
+    [
+        ("tp8,pp100000,dp100000", "80,000,000,000 ranks; expected 4,194,304 at most"),
+        ("tp4,dp4,ep3", "ep 3 divides neither dp·cp = 4 nor tp·dp·cp = 16"),
+    ],
+)
+def test_a_layout_that_cannot_be_is_refused_before_it_is_listed(verify, layout, said):
+    result = verify("--layout", layout, "--hardware", "dgx-h100")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert said in result.stderr
+
+
 def test_a_row_of_the_plan_that_fits_the_job_is_named(verify, plan):
     result = verify("--plan", plan("tp2,dp8", "tp4,dp4", batch=64))
     if result.exit_code:
