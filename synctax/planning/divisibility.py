@@ -8,9 +8,9 @@ import numpy as np
 
 from synctax.arrays import I64, Bool
 from synctax.notes import Note
-from synctax.planning.domains import expert_tp
+from synctax.planning.expert_rules import expert_rules
 from synctax.planning.layout import Layouts
-from synctax.planning.rule import Rule, Words, always, divisors, keyed, nearest
+from synctax.planning.rule import Rule, Words, divisors, keyed, nearest
 from synctax.planning.setting import Setting
 from synctax.planning.shape import Model
 from synctax.planning.training import Training
@@ -95,7 +95,7 @@ def split_evenly(room: Room, layouts: Layouts) -> Iterator[Rule]:
     yield _interleaving(training, layouts)
     yield _context(room, layouts)
     yield _sequence(room, layouts)
-    yield from _experts(model, training, layouts)
+    yield from expert_rules(model, training, layouts)
 
 
 def fitting_tp(model: Model, training: Training, tp: I64) -> Bool:
@@ -380,52 +380,4 @@ def _sequence(room: Room, layouts: Layouts) -> Rule:
         keyed(reason, t, tokens),
         keyed(remedy, t, tokens, layouts.pp * c),
         "tp divides the tokens of a rank of CP, with sequence parallelism",
-    )
-
-
-def _experts(model: Model, training: Training, layouts: Layouts) -> Iterator[Rule]:
-    e, t = layouts.ep, layouts.tp
-    if model.experts is None:
-        yield Rule(
-            "experts",
-            e > 1,
-            keyed(lambda e: f"ep {e}, and {model.name} has no experts", e),
-            always("ep 1"),
-            "ep 1 without experts",
-        )
-        return
-    count = model.experts.count
-    there = t * layouts.cp * layouts.dp // expert_tp(training, layouts)
-
-    def remedy(e: int, there: int) -> str:
-        return f"ep {nearest(np.intersect1d(divisors(count), divisors(there)), e)}"
-
-    yield Rule(
-        "experts",
-        count % e != 0,
-        keyed(lambda e: f"{count} experts mod ep {e} = {count % e}", e),
-        keyed(remedy, e, there),
-        f"ep divides {count} experts",
-    )
-    called = "dp·cp" if training.expert_tp else "tp·dp·cp"
-    yield Rule(
-        "expert_ranks",
-        there % e != 0,
-        keyed(lambda e, n: f"{called} = {n:,} mod ep {e} = {n % e:,}", e, there),
-        keyed(remedy, e, there),
-        f"ep divides {called}",
-    )
-    yield Rule(
-        "experts_sequence",
-        (e > 1) & (t > 1) & (not training.sequence_parallel),
-        keyed(
-            lambda e, t: (
-                f"ep {e} with tp {t} without sequence parallelism: each rank of TP "
-                "would send the same tokens"
-            ),
-            e,
-            t,
-        ),
-        always("sequence parallelism"),
-        "experts with TP need sequence parallelism",
     )
