@@ -146,7 +146,7 @@ class _Level(click.FloatRange):
     "tax_file",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     metavar="FILE",
-    help="Write the tax model there too (synctax.tax/1); bandwidth --tax and plan --tax read it.",
+    help="Write the tax model there too (synctax.tax/1), for --tax of bandwidth and plan.",
 )
 @manifest_option
 @workers_option

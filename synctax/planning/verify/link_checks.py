@@ -7,6 +7,7 @@ long as the transfer, so bandwidth over that time tells the link from the stragg
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +21,11 @@ from synctax.planning.verify.speeds import LEAST_PAYLOAD_BYTES, Links, Speeds
 from synctax.planning.verify.traffic import Collectives, Traffic
 from synctax.texts import counted, percent, rate_gb_per_s, size_bytes
 from synctax.trace.oddities import rank_text
+
+_WITHOUT_PEAK: Final = "one group, and no peak to compare with: --hardware NAME tells it"
+_UNPLACED: Final = (
+    "one group, and whether its ranks share NVLink is not known: --hosts FILE tells it"
+)
 
 
 def bandwidths(
@@ -45,7 +51,7 @@ def bandwidths(
         because = f"no collective of {least} or more whose wait is known"
         because = _UNREAD if found.unread.any() else because
     elif not compared.any():
-        because = "one group, and no peak to compare with: --hardware NAME tells it"
+        because = _WITHOUT_PEAK if links.nvlink_gb_per_s is None else _UNPLACED
     return Check(
         "busbw",
         role,
