@@ -8,7 +8,7 @@ import click
 
 from synctax.cli.options import MAX_NUMBER, MAX_RANKS, output_options, tax_options
 from synctax.cli.plan_options import charge_options, machine_options, training_options
-from synctax.cli.plan_types import Chunks, Count, Degrees
+from synctax.cli.plan_types import Chunks, Count, Degrees, merged
 from synctax.evt.methods import Method
 from synctax.report.output import Output
 
@@ -63,9 +63,12 @@ _COUNT = Count(MAX_NUMBER)
 )
 @click.option(
     "--only",
+    "wanted",
     type=Degrees(),
+    multiple=True,
     metavar="LIST",
-    help="Of all layouts only those with these degrees, such as cp1 or tp8,ep16.",
+    help="Of all layouts only those with these degrees, such as cp1 or tp8,ep16. "
+    "Repeatable.",
 )
 @training_options
 @machine_options
@@ -107,7 +110,7 @@ def plan(
     microbatch: int,
     layouts: tuple[str, ...],
     virtual_stages: tuple[int, ...] | None,
-    only: dict[str, int] | None,
+    wanted: tuple[dict[str, int], ...],
     sharding: "Sharding",
     shard_over: "ShardOver",
     recompute: "Recompute",
@@ -174,7 +177,7 @@ def plan(
         *needed,
         microbatch=microbatch,
         virtual_stages=virtual_stages,
-        only=only,
+        only=merged(wanted),
         layouts=layouts,
         explained=explained,
         compared=compared,
@@ -317,9 +320,9 @@ def _needed(
 _AGAINST = {
     ("mfu", "tflops"): "--mfu and --tflops say the same; give one",
     ("layouts", "explained"): "--explain names its layout; leave out --layout",
-    ("layouts", "only"): "--layout names its layouts; leave out --only",
-    ("compared", "only"): "--compare names its layouts; leave out --only",
-    ("explained", "only"): "--explain names its layout; leave out --only",
+    ("layouts", "wanted"): "--layout names its layouts; leave out --only",
+    ("compared", "wanted"): "--compare names its layouts; leave out --only",
+    ("explained", "wanted"): "--explain names its layout; leave out --only",
     ("layouts", "compared"): "--compare names its layouts; leave out --layout",
     ("explained", "compared"): "--explain and --compare exclude each other",
     ("explained", "exported"): "--explain and --export exclude each other",

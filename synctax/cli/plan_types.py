@@ -111,6 +111,23 @@ class Degrees(click.ParamType):  # type: ignore[type-arg]  # generic since click
         return found
 
 
+def merged(wanted: tuple[dict[str, int], ...]) -> dict[str, int]:
+    """Put the degrees of several options together.
+
+    Raises
+    ------
+    UsageError
+        If two of them tell one degree.
+    """
+    found: dict[str, int] = {}
+    for degrees in wanted:
+        for name, degree in degrees.items():
+            before = found.setdefault(name, degree)
+            if before != degree:
+                raise click.UsageError(f"--only has {name}{before} and {name}{degree}")
+    return found
+
+
 class Chunks(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
     """Numbers of chunks that a pipeline rank holds: `2`, or `1,2,4`."""
 

@@ -282,6 +282,8 @@ def _layers(room: Room, layouts: Layouts) -> Rule:
             return f"v up to {most}"
         degrees = _left(room, others)
         largest = degrees[degrees <= most // v][-1]
+        if largest == 1 and v > 1:  # which has nothing to interleave
+            return "no chunks (v 1)"
         return f"pp up to {largest:,}" + (f" with v {v}" if v > 1 else "")
 
     return Rule(

@@ -551,6 +551,10 @@ def test_degrees_and_nics_of_a_group_can_be_asked_for(plan):
     assert {(row["tp"], row["cp"]) for row in few["rows"]} == {(8, 2)}
     assert few["parameters"]["only"] == {"tp": 8, "cp": 2}
     assert few["parameters"]["assumptions"]["pooled_nics"]
+    both = envelope(plan(*GPUS_1024, "--only", "tp8", "--only", "cp2", "--format", "json"))
+    assert [row["layout"] for row in both["rows"]] == [row["layout"] for row in few["rows"]]
+    said = refused(plan(*GPUS_1024, "--only", "tp8", "--only", "tp4"), 2)
+    assert "--only has tp8 and tp4" in said
     said = refused(plan(*GPUS_1024, "--only", "v2"), 2)
     assert "v is chosen with --virtual-stages" in said
     said = refused(plan(*GPUS_1024, "--only", "cp1", "--layout", A), 2)

@@ -114,6 +114,12 @@ def test_what_a_line_says_beyond_the_columns_is_never_dropped(data):
         (["0,a,b"], "rank,host,host", "has the column host twice"),
         (["0,a,3", "1,a,3"], "rank,host,gpu", "ranks 0 and 1 on GPU 3 of a; a GPU runs"),
         (["0,a,3", "1,A.x,3"], "rank,host,gpu", "lines 2 and 3 .* ranks 0 and 1 on GPU 3"),
+        (
+            ["0,a,r0", "1,A.x,r1"],
+            "rank,host,domain",
+            "lines 2 and 3 .* host A.x into the domains r0 and r1",
+        ),
+        (["0,a,R0", "1,b,r0"], "rank,host,domain", "spell a domain R0 and r0"),
         (['0,"a', "1,b"], "rank,host", "cannot be read .*unexpected end of data"),
         (["0," + "a" * 200_000], "rank,host", "cannot be read .*field larger"),
     ],

@@ -83,6 +83,12 @@ BROKEN = [
         "126 layers for pp·v = 256 chunks: less than one each, with the first and",
         "pp up to 32 with v 4",
     ),
+    (
+        "layers",
+        {"layout": "tp8,pp128,dp1,v128"},
+        "for pp·v = 16,384 chunks",
+        "no chunks (v 1)",
+    ),
     ("layers", {"layout": "pp129"}, "126 layers for pp·v = 129", "pp up to 43"),
     (
         "layers",

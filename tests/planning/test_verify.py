@@ -234,6 +234,14 @@ def test_next_to_nothing_of_nvlink_is_slow():
     )
 
 
+def test_nvlink_is_no_link_of_groups_over_hosts_whose_nics_are_not_known():
+    links = Links(nvlink_gb_per_s=450.0)
+    found = Made().verify(lambda _: 300.0, Against(links=links), host_of=lambda rank: rank)
+    assert "link" not in one(found, "busbw", "tp").expected
+    known = Made().verify(lambda _: 300.0, host_of=lambda rank: rank)
+    assert one(known, "busbw", "tp").expected.startswith("link 50 GB/s")
+
+
 @settings(max_examples=examples(20))
 @given(st.floats(1.0, 1e5), st.integers(0, 3))
 def test_no_wait_changes_what_is_said_of_a_link(wait_us, late):

@@ -100,6 +100,7 @@ def read_hosts(path: str | Path) -> HostMap:
     if not found:
         raise BadInputError(f"{source} has no line below its header; expected {_SHAPE}")
     _once(found, source)
+    _in_one_domain(found, source)
     listed = sorted(found)
     return HostMap(
         source,
@@ -201,6 +202,29 @@ def _once(found: dict[int, _Line], source: str) -> None:
             raise BadInputError(
                 f"lines {found[other].number} and {line.number} of {source} place ranks "
                 f"{other} and {rank} on GPU {line.gpu} of {line.host}; a GPU runs one rank"
+            )
+
+
+def _in_one_domain(found: dict[int, _Line], source: str) -> None:
+    """Refuse a host in two domains, and names of domains that differ by case only."""
+    stands = same_hosts(line.host for line in found.values())
+    of_host: dict[str, _Line] = {}
+    spelled: dict[str, _Line] = {}
+    for rank in sorted(found):
+        line = found[rank]
+        if not line.domain:
+            continue
+        before = of_host.setdefault(stands[line.host], line)
+        if before.domain != line.domain:
+            raise BadInputError(
+                f"lines {before.number} and {line.number} of {source} put host {line.host} "
+                f"into the domains {before.domain} and {line.domain}; a host is in one"
+            )
+        other = spelled.setdefault(line.domain.casefold(), line)
+        if other.domain != line.domain:
+            raise BadInputError(
+                f"lines {other.number} and {line.number} of {source} spell a domain "
+                f"{other.domain} and {line.domain}; spell it in one way"
             )
 
 

@@ -204,5 +204,7 @@ def _peaks(
     inside = over.whole & (over.domains == 1)
     on = inside | ((over.domains <= 1) & on_nvlink)
     across = over.domains > 1
-    peak = np.where(on, nvlink, np.where(across, np.fmin(nvlink, nic * fewest), nan))
+    # where NICs are not known, nothing is known of what they carry
+    nics = np.where(np.isnan(nic), nan, np.fmin(nvlink, nic * fewest))
+    peak = np.where(on, nvlink, np.where(across, nics, nan))
     return peak, on
