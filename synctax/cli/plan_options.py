@@ -176,7 +176,7 @@ charge_options = _together(
         default="inner",
         show_default=True,
         help="Whose ranks wait at a barrier: those of the innermost dimension, or all that "
-        "some collective of a layer joins, such as tp·cp.",
+        "some collective of a layer joins, such as tp times cp.",
     ),
     click.option(
         "--tax-compute-us",
