@@ -178,10 +178,13 @@ def split_layers(model: Model, stages: int, chunks: int = 1) -> tuple[int, ...]:
 
 def _by_pipeline(of: Callable[[int, int], float], layouts: Layouts) -> F64:
     """Compute what depends on p and v alone once for each pair of them."""
-    both = np.stack([layouts.pp, layouts.virtual_stages], axis=1)
-    pairs, at = np.unique(both, axis=0, return_inverse=True)
-    each = [of(p, v) for p, v in pairs.tolist()]
-    return np.array(each, np.float64)[at.reshape(-1)]
+    if not len(layouts):
+        return np.zeros(0)
+    # one number for both sorts many times as fast as rows do
+    base = int(layouts.virtual_stages.max()) + 1
+    pairs, at = np.unique(layouts.pp * base + layouts.virtual_stages, return_inverse=True)
+    each = [of(*divmod(pair, base)) for pair in pairs.tolist()]
+    return np.array(each, np.float64)[at]
 
 
 def _works(model: Model, training: Training | None = None) -> tuple[F64, float]:
