@@ -14,6 +14,9 @@ from synctax.planning.layout import Layouts
 from synctax.planning.shape import Model
 from synctax.planning.training import Training
 
+TWO_STAGES: Final = 2
+"""Pipelines of no more stages have none between others."""
+
 _SAME: Final = 1e-9
 """Works that differ by no larger share are alike."""
 
@@ -174,6 +177,27 @@ def split_layers(model: Model, stages: int, chunks: int = 1) -> tuple[int, ...]:
     lighter = _lighter(model, stages, chunks)
     split = stage_layers(model.layers + lighter, stages * chunks)
     return (*split[:-1], split[-1] - lighter)
+
+
+def tensors_passed(stages: int, chunks: int) -> int:
+    """Count the tensors of a microbatch that the busiest stage sends.
+
+    Parameters
+    ----------
+    stages, chunks : int
+        p and v.
+
+    Returns
+    -------
+    int
+        2·v of a stage between others, 2·v - 1 where there is none.
+
+    Examples
+    --------
+    >>> tensors_passed(2, 1), tensors_passed(16, 2)
+    (1, 4)
+    """
+    return 2 * chunks - (stages <= TWO_STAGES)
 
 
 def _by_pipeline(of: Callable[[int, int], float], layouts: Layouts) -> F64:

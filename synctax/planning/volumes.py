@@ -7,7 +7,7 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.planning.layout import Layouts
-from synctax.planning.pipeline import average_layers, microbatches
+from synctax.planning.pipeline import TWO_STAGES, average_layers, microbatches
 from synctax.planning.shape import BF16_BYTES, FP32_BYTES, Model
 from synctax.planning.shards import shards
 from synctax.planning.training import Training
@@ -134,7 +134,7 @@ def stage_pp_bytes(model: Model, training: Training, layouts: Layouts) -> tuple[
 def largest_pp_bytes(model: Model, training: Training, layouts: Layouts) -> F64:
     """Compute what the stage that sends most sends: one between others, if there is one."""
     between, at_an_end = stage_pp_bytes(model, training, layouts)
-    return np.where(layouts.pp > 2, between, at_an_end)
+    return np.where(layouts.pp > TWO_STAGES, between, at_an_end)
 
 
 def _tp_bytes(model: Model, training: Training, layouts: Layouts) -> F64:

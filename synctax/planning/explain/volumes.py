@@ -5,6 +5,7 @@ from typing import Final
 
 from synctax.planning.barriers import BARRIER_GROUPS
 from synctax.planning.explain.terms import Row, Terms
+from synctax.planning.pipeline import TWO_STAGES
 from synctax.planning.volumes import (
     dp_bytes_per_parameter,
     key_value_width,
@@ -12,7 +13,6 @@ from synctax.planning.volumes import (
 )
 
 _SECTION: Final = "volumes"
-_TWO_STAGES: Final = 2
 
 
 def volume_rows(known: Terms) -> Iterator[Row]:
@@ -57,7 +57,7 @@ def _tp(known: Terms) -> Row:
 
 def _pp(known: Terms) -> Row:
     parts = "/{t}" if known.plan.setting.training.scatter_gather else ""
-    between = known.symbols["p"] > _TWO_STAGES
+    between = known.symbols["p"] > TWO_STAGES
     passes = "2·{v}" if between else "(2·{v} − 1)"
     template = f"{passes}·{{m}}·{{b}}·{{s}}/{{c}}·{{h}}{parts}·2"
     sent = known.plan.costs.volumes.pp_bytes[known.at]

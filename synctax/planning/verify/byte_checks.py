@@ -8,6 +8,7 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.collectives.model import Op
+from synctax.planning.pipeline import tensors_passed
 from synctax.planning.training import DIMENSIONS
 from synctax.planning.verify.check import Broken, Check
 from synctax.planning.verify.plan_file import PlanRow
@@ -171,14 +172,10 @@ def _counts(moved: Traffic, row: PlanRow) -> Iterator[_Count]:
     elif layout.ep > 1 and "ep" in moved.sent:
         yield _Count("ep", _calls(moved, "ep", (int(Op.ALL_TO_ALL),)), row.barriers)
     elif layout.pp > 1 and "pp" in moved.sent:
-        v = layout.virtual_stages
-        tensors = 2 * v if layout.pp > _TWO_STAGES else 2 * v - 1
+        tensors = tensors_passed(layout.pp, layout.virtual_stages)
         # each is sent by one and received by another
         messages = 2 * tensors * row.microbatches
         yield _Count("pp", _calls(moved, "pp", (int(Op.SEND_RECV),), most=True), messages)
-
-
-_TWO_STAGES = 2
 
 
 def _calls(moved: Traffic, role: str, ops: tuple[int, ...], *, most: bool = False) -> float:

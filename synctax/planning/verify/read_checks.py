@@ -8,7 +8,7 @@ import numpy as np
 
 from synctax.notes import Note
 from synctax.planning.verify.check import Broken, Check
-from synctax.planning.verify.hosts_file import LOG
+from synctax.planning.verify.hosts_file import LOG, MOST_RANKS
 from synctax.planning.verify.observed import Observed
 from synctax.texts import counted
 from synctax.trace.oddities import rank_text
@@ -32,7 +32,7 @@ def traced(observed: Observed) -> Check:
             checked=0,
             because="the traces do not tell how many ranks the job has",
         )
-    missing = np.setdiff1d(np.arange(min(world, _MOST_LISTED)), read)
+    missing = np.setdiff1d(np.arange(min(world, MOST_RANKS)), read)
     because = ""
     if missing.size:
         because = f"not read: rank {rank_text(missing.tolist())}"
@@ -46,9 +46,6 @@ def traced(observed: Observed) -> Check:
         unknown=1 if missing.size else 0,
         because=because,
     )
-
-
-_MOST_LISTED = 2**22
 
 
 def runs(notes: Sequence[Note]) -> list[Check]:
