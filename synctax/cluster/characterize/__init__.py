@@ -1,0 +1,1 @@
+"""What an iteration of a job takes alone: computation, network, bytes, without GPUs."""
