@@ -1,0 +1,1 @@
+"""Which servers a job gets: four policies that are built in, and one's own."""
