@@ -1,0 +1,329 @@
+"""How near a simulation is to what was measured: errors, distances, and their intervals."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from synctax.arrays import F64, I64, NS_PER_S, Bool
+from synctax.cluster.measured import Measured
+from synctax.cluster.simulation import Simulation
+from synctax.errors import SynctaxError
+from synctax.notes import Note
+
+RESAMPLES: Final = 1_000
+"""Draws of jobs that an interval is made of."""
+
+LEVEL: Final = 0.95
+"""Share of the draws that it holds."""
+
+SEED: Final = 0
+
+AGGREGATES: Final = ("training_mean", "jct_mean", "jct_median", "jct_p99", "makespan")
+"""What the MoSim paper compares (tables II and III): each as one number of all jobs."""
+
+PER_JOB: Final = ("training", "jct")
+"""Times of which the errors of single jobs are averaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """One way to say how far a simulation is from what was measured.
+
+    Parameters
+    ----------
+    name : str
+        `jct_mean` and others of `AGGREGATES`; `training_per_job`, `jct_per_job`;
+        `jct_ks`, `jct_wasserstein`.
+    unit : str
+        `%` of what was measured, `s`, or empty.
+    measured_s, simulated_s : float
+        What is compared; NaN where it is no single number.
+    value, lo, hi : float
+        In this unit, with its interval.
+    """
+
+    name: str
+    unit: str
+    measured_s: float
+    simulated_s: float
+    value: float
+    lo: float
+    hi: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fidelity:
+    """A simulation held against measured times.
+
+    Parameters
+    ----------
+    distances : tuple of Distance
+    jobs : int
+        Those compared: simulated and measured.
+    row : (jobs,) int64
+        Which jobs of the simulation they are.
+    measured_training_s, measured_jct_s : (jobs,) float64
+    resamples, seed, level
+        Of the intervals.
+    notes : tuple of Note
+        Jobs that are on one side only.
+    """
+
+    distances: tuple[Distance, ...]
+    jobs: int
+    row: I64
+    measured_training_s: F64
+    measured_jct_s: F64
+    resamples: int
+    seed: int
+    level: float
+    notes: tuple[Note, ...]
+
+    def __getitem__(self, name: str) -> Distance:
+        """Return the distance of that name."""
+        return next(one for one in self.distances if one.name == name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Times of n jobs as they were measured and simulated.
+
+    Parameters
+    ----------
+    submit_s, start_s, end_s : (2, n) float64
+        First what was measured, then what was simulated; each from its own zero.
+    """
+
+    submit_s: F64
+    start_s: F64
+    end_s: F64
+
+    @property
+    def training_s(self) -> F64:
+        """From start to end, (2, n)."""
+        return self.end_s - self.start_s
+
+    @property
+    def jct_s(self) -> F64:
+        """From submission to end, (2, n)."""
+        return self.end_s - self.submit_s
+
+
+def fidelity(
+    simulation: Simulation,
+    measured: Measured,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
+) -> Fidelity:
+    """Hold a simulation against measured times of its jobs.
+
+    Of the jobs that both know: the error of each aggregate, the mean of the errors of
+    single jobs (both are called MAPE in print), and two distances between the
+    distributions of completion times: KS, the largest gap between them, and
+    Wasserstein-1, the area between them.
+
+    Intervals are percentiles over draws of jobs with replacement, the same jobs on both
+    sides. Distances between distributions are above 0 by chance alone, and in draws more
+    so: their intervals lie high. The largest value of a draw, and so its makespan, cannot
+    exceed that of all jobs.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    measured : Measured
+    resamples : int
+        0 for no intervals.
+    seed : int
+    level : float
+
+    Returns
+    -------
+    Fidelity
+
+    Raises
+    ------
+    SynctaxError
+        If no job is on both sides, or a measured one ended before it was submitted.
+
+    References
+    ----------
+    MoSim paper (arXiv 2609.23278), section V-B, tables II to IV.
+    """
+    place = {job: at for at, job in enumerate(measured.job_id)}
+    at = np.array([place.get(job, -1) for job in simulation.jobs.job_id], np.int64)
+    row = np.flatnonzero(at >= 0)
+    if not row.size:
+        raise SynctaxError(
+            f"none of the {len(place):,} jobs that were measured is among the "
+            f"{at.size:,} of the trace; job_id must be the same in both"
+        )
+    pairs = _pairs(simulation, measured, row, at[row])
+    return Fidelity(
+        distances=tuple(_distances(pairs, resamples, seed, level)),
+        jobs=row.size,
+        row=row,
+        measured_training_s=pairs.training_s[0],
+        measured_jct_s=pairs.jct_s[0],
+        resamples=resamples,
+        seed=seed,
+        level=level,
+        notes=tuple(_missing(simulation, measured, row, at)),
+    )
+
+
+def _pairs(simulation: Simulation, measured: Measured, row: I64, at: I64) -> Pairs:
+    submit_s = simulation.jobs.submit_ns[row] / NS_PER_S
+    known_s = measured.submit_s[at]
+    pairs = Pairs(
+        np.stack([np.where(np.isnan(known_s), submit_s, known_s), submit_s]),
+        np.stack([measured.start_s[at], simulation.start_ns[row] / NS_PER_S]),
+        np.stack([measured.end_s[at], simulation.end_ns[row] / NS_PER_S]),
+    )
+    early = np.flatnonzero(pairs.jct_s[0] < 0)
+    if early.size:
+        first = int(early[0])
+        raise SynctaxError(
+            f"{early.size:,} measured jobs end before they were submitted, such as "
+            f"{simulation.jobs.job_id[row[first]]}: submitted at "
+            f"{pairs.submit_s[0, first]:,.6g} s, ended at {pairs.end_s[0, first]:,.6g} s; "
+            "measured times need the trace's zero, or a column submit_s of their own"
+        )
+    return pairs
+
+
+def _missing(
+    simulation: Simulation, measured: Measured, row: I64, at: I64
+) -> Iterator[Note]:
+    ids = simulation.jobs.job_id
+    unmeasured = np.flatnonzero(at < 0)
+    if unmeasured.size:
+        yield Note(
+            "not_measured",
+            unmeasured.size,
+            "jobs of the trace that were not measured: not compared",
+            ids[unmeasured[0]],
+        )
+    if row.size < len(measured.job_id):
+        known = set(ids)
+        unknown = [job for job in measured.job_id if job not in known]
+        yield Note(
+            "not_simulated",
+            len(unknown),
+            "measured jobs that the trace does not have: not compared",
+            unknown[0],
+        )
+
+
+def _distances(pairs: Pairs, resamples: int, seed: int, level: float) -> Iterator[Distance]:
+    n = pairs.submit_s.shape[1]
+    found = _Draw(pairs)
+    everyone = found.of(np.ones(n, np.int64))
+    random = np.random.default_rng(seed)
+    draws = [found.of(_drawn(random, n)) for _ in range(resamples)]
+    for at, (name, unit) in enumerate(_NAMES):
+        drawn = np.array([draw.value[at] for draw in draws])
+        drawn = drawn[~np.isnan(drawn)]
+        ends = np.array([np.nan, np.nan])
+        if drawn.size:
+            ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+        compared = everyone.compared[:, at]
+        yield Distance(
+            name,
+            unit,
+            float(compared[0]),
+            float(compared[1]),
+            float(everyone.value[at]),
+            float(ends[0]),
+            float(ends[1]),
+        )
+
+
+_NAMES: Final = (
+    *((name, "%") for name in AGGREGATES),
+    *((f"{name}_per_job", "%") for name in PER_JOB),
+    ("jct_ks", ""),
+    ("jct_wasserstein", "s"),
+)
+
+
+def _drawn(random: np.random.Generator, n: int) -> I64:
+    """Draw n jobs with replacement: how often each was drawn."""
+    return np.bincount(random.integers(0, n, n), minlength=n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """Distances in the order of `_NAMES`, and what they compare, (2, 9)."""
+
+    value: F64
+    compared: F64
+
+
+class _Draw:
+    """Distances of any draw of jobs, without sorting each anew."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        self._pairs = pairs
+        training_s, jct_s = pairs.training_s, pairs.jct_s
+        self._training_s, self._jct_s = training_s, jct_s
+        self._order = np.argsort(jct_s, axis=1, kind="stable")
+        self._sorted_s = np.take_along_axis(jct_s, self._order, axis=1)
+        self._errors = [_errors(training_s), _errors(jct_s)]
+        both = jct_s.ravel()
+        self._merged = np.argsort(both, kind="stable")
+        self._steps_s = np.diff(both[self._merged])
+
+    def of(self, count: I64) -> _Found:
+        """Compute all distances of jobs that are there `count` times, (n,) int64."""
+        n = int(count.sum())
+        compared = np.full((2, len(_NAMES)), np.nan)
+        compared[:, 0] = self._training_s @ count / n
+        compared[:, 1] = self._jct_s @ count / n
+        for side in range(2):
+            ranks = np.cumsum(count[self._order[side]])
+            values = self._sorted_s[side]
+            compared[side, 2] = _percentile(values, ranks, 50.0)
+            compared[side, 3] = _percentile(values, ranks, 99.0)
+        there = count > 0
+        pairs = self._pairs
+        compared[:, 4] = pairs.end_s[:, there].max(axis=1)
+        compared[:, 4] -= pairs.submit_s[:, there].min(axis=1)
+        value = np.empty(len(_NAMES))
+        value[:5] = _errors(compared[:, :5])
+        value[5:7] = [_mean(one, count) for one in self._errors]
+        value[7:] = self._apart(count, n)
+        return _Found(value, compared)
+
+    def _apart(self, count: I64, n: int) -> tuple[float, float]:
+        """Return KS and Wasserstein-1 of the two distributions of completion times."""
+        gap = np.cumsum(np.concatenate([count, -count])[self._merged]) / n
+        # between two values the gap is what it is after the first; ties have no length
+        gap = np.abs(gap[:-1])
+        real = self._steps_s > 0
+        return float(gap[real].max(initial=0.0)), float(gap @ self._steps_s)
+
+
+def _errors(pair: F64) -> F64:
+    """Return |simulated - measured| in % of measured, (n,); NaN where that is 0."""
+    error = np.full(pair.shape[1], np.nan)
+    np.divide(np.abs(pair[1] - pair[0]), pair[0] / 100, out=error, where=pair[0] > 0)
+    return error
+
+
+def _mean(values: F64, count: I64) -> float:
+    known: Bool = ~np.isnan(values) & (count > 0)
+    many = int(count[known].sum())
+    return float(values[known] @ count[known]) / many if many else float("nan")
+
+
+def _percentile(values: F64, ranks: I64, percent: float) -> float:
+    """Interpolate straight between the two nearest of sorted values that repeat."""
+    place = percent / 100 * (ranks[-1] - 1)
+    below = int(place)
+    at = np.searchsorted(ranks, [below, min(below + 1, ranks[-1] - 1)], side="right")
+    low, high = values[at].tolist()
+    return float(low + (place - below) * (high - low))
