@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from synctax.arrays import F64, I64
+from synctax.arrays import F64, I64, NS_PER_S
 
 Placement = tuple[tuple[int, int], ...]
 """Servers and the workers on each, by server: ((0, 4), (1, 4))."""
@@ -75,6 +75,34 @@ class Jobs:
     def iteration_s(self) -> F64:
         """Time of an iteration alone, (n,) float64: computation, tax and network."""
         return self.compute_s + self.tax_s + self.network_s
+
+
+LARGEST_S: Final = 9.2e9
+"""The longest time, 291 years: more does not fit into an int64 of nanoseconds."""
+
+
+def to_ns(seconds: F64) -> I64:
+    """Round times to nanoseconds: equal times stay equal, and whole seconds are exact.
+
+    Parameters
+    ----------
+    seconds : (n,) float64
+        No more than `LARGEST_S`.
+
+    Returns
+    -------
+    (n,) int64
+
+    Examples
+    --------
+    Whole seconds and the fraction apart, as their product would need 62 bits:
+
+    >>> to_ns(np.array([0.1, 1700000000.5]))
+    array([          100000000, 1700000000500000000])
+    """
+    whole = np.floor(seconds)
+    fraction = np.rint((seconds - whole) * NS_PER_S)
+    return whole.astype(np.int64) * NS_PER_S + fraction.astype(np.int64)
 
 
 NIC_SHARE: Final[dict[Counting, float]] = {"sent": 1.0, "sent+received": 0.5}
@@ -147,7 +175,7 @@ def simple_jobs(
     2
     """
     n = len(rows)
-    submit = np.array([round(row[0] * 1e9) for row in rows], np.int64)
+    submit = to_ns(np.array([row[0] for row in rows], np.float64))
     order = np.argsort(submit, kind="stable")
     gpus = np.array([row[1] for row in rows], np.int64)[order]
     sent = np.broadcast_to(np.asarray(network_bytes, np.float64), n)[order]
@@ -156,7 +184,7 @@ def simple_jobs(
         job_id=tuple(str(at) for at in order),
         submit_ns=submit[order],
         gpus=gpus,
-        duration_ns=np.array([round(row[2] * 1e9) for row in rows], np.int64)[order],
+        duration_ns=to_ns(np.array([row[2] for row in rows], np.float64))[order],
         compute_s=np.broadcast_to(np.asarray(compute_s, np.float64), n)[order],
         network_s=np.broadcast_to(np.asarray(network_s, np.float64), n)[order],
         tax_s=np.zeros(n),

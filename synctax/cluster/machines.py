@@ -8,6 +8,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from synctax.arrays import F64, I64
+from synctax.notes import Note
 from synctax.planning.possible import ImpossibleError, is_number
 
 PolicyName = Literal["bin-packing", "most-allocated", "load-balancing", "spread"]
@@ -58,6 +59,10 @@ class Cluster:
         A name of `POLICIES`, or what names a function of one's own.
     queue : QueueName
     name : str
+    reference_gpu : str
+        What `speed` is relative to and profiles are computed for; empty: not known.
+    notes : tuple of Note
+        What was inferred where it was read from a file.
     """
 
     gpus: I64
@@ -69,6 +74,8 @@ class Cluster:
     policy: str = "bin-packing"
     queue: QueueName = "backfill"
     name: str = ""
+    reference_gpu: str = ""
+    notes: tuple[Note, ...] = ()
 
     @property
     def servers(self) -> int:
@@ -128,6 +135,7 @@ def uniform(
         speed=np.ones(servers),
         nvlink_bytes_per_s=np.full(servers, nvlink_bytes_per_s),
         tiers=tiers,
+        reference_gpu=gpu_type,
     )
 
 

@@ -1,0 +1,1 @@
+"""Clusters, jobs and pools of workloads, as users write them down."""
