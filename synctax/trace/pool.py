@@ -297,7 +297,7 @@ def _worker_lost(what: str, paths: Sequence[str]) -> WorkerLostError:
     named = ", ".join(paths[:NAMED_FILES])
     more = f" and {len(paths) - NAMED_FILES} more" if len(paths) > NAMED_FILES else ""
     return WorkerLostError(
-        f"{what} while these files were being read: {named}{more}; "
+        f"{what} while at work on {named}{more}; "
         "if memory ran out, use fewer --workers"
     )
 

@@ -314,7 +314,7 @@ def test_a_killed_worker_names_the_files_being_read(paths):
     assert isinstance(caught.value, SynctaxError)
     message = str(caught.value)
     assert "killed by SIGKILL" in message
-    assert f"being read: {paths[9]}, {paths[8]};" in message
+    assert f"at work on {paths[9]}, {paths[8]};" in message
     assert "fewer --workers" in message
 
 
