@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from synctax.arrays import Bool, I64
+from synctax.arrays import I64, Bool
 from synctax.cluster.jobs import Placement
 
 _FEW: Final = 24
