@@ -38,16 +38,16 @@ class Distance:
         `jct_ks`, `jct_wasserstein`.
     unit : str
         `%` of what was measured, `s`, or empty.
-    measured_s, simulated_s : float
-        What is compared; NaN where it is no single number.
+    measured_s, simulated_s : float or None
+        What is compared; None where it is no single number.
     value, lo, hi : float
-        In this unit, with its interval.
+        In this unit, with its interval; NaN where there is none.
     """
 
     name: str
     unit: str
-    measured_s: float
-    simulated_s: float
+    measured_s: float | None
+    simulated_s: float | None
     value: float
     lo: float
     hi: float
@@ -230,15 +230,16 @@ def _distances(pairs: Pairs, resamples: int, seed: int, level: float) -> Iterato
         ends = np.array([np.nan, np.nan])
         if drawn.size:
             ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-        compared = everyone.compared[:, at]
+        measured_s, simulated_s = everyone.compared[:, at].tolist()
+        single = name in AGGREGATES
         yield Distance(
-            name,
-            unit,
-            float(compared[0]),
-            float(compared[1]),
-            float(everyone.value[at]),
-            float(ends[0]),
-            float(ends[1]),
+            name=name,
+            unit=unit,
+            measured_s=measured_s if single else None,
+            simulated_s=simulated_s if single else None,
+            value=float(everyone.value[at]),
+            lo=float(ends[0]),
+            hi=float(ends[1]),
         )
 
 
