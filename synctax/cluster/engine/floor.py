@@ -1,0 +1,156 @@
+"""Everything that changes while jobs come and go: free GPUs, jobs that run, their ends."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+from synctax.cluster.engine.blame import Blame
+from synctax.cluster.engine.placing import Placer
+from synctax.cluster.engine.rules import Rule
+from synctax.cluster.engine.running import Running
+from synctax.cluster.engine.traffic import Traffic
+from synctax.cluster.engine.use import Meter
+from synctax.cluster.jobs import Jobs, Placement
+from synctax.cluster.machines import Cluster
+from synctax.cluster.policies.free import FreeGpus
+from synctax.cluster.queues.ascending import ascending
+
+_STALE = 3
+"""Ends that are no longer true, over those that are, before they are thrown out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a floor is made of.
+
+    Parameters
+    ----------
+    placer : Placer
+    traffic : Traffic
+    rule : Rule
+    blame : Blame or None
+        None where nobody asks who slowed whom.
+    """
+
+    placer: Placer
+    traffic: Traffic
+    rule: Rule
+    blame: Blame | None
+
+
+class Floor:
+    """A cluster at an instant.
+
+    Parameters
+    ----------
+    jobs : Jobs
+    cluster : Cluster
+    parts : Parts
+
+    Attributes
+    ----------
+    now_ns : int
+    free : FreeGpus
+    running : dict of int to Running
+        By job.
+    start_ns, end_ns : list of n int
+    placements : list of n Placement or None
+    solo_ns, factor : list of n float
+        Of jobs that ended.
+    exceeding : list of int
+        Jobs whose own demand is above the rate of one of their links.
+    """
+
+    def __init__(self, jobs: Jobs, cluster: Cluster, parts: Parts) -> None:
+        many = len(jobs)
+        self.now_ns = 0
+        self.free = FreeGpus(cluster.gpus)
+        self.meter = Meter(cluster.gpus)
+        self.running: dict[int, Running] = {}
+        self.done = 0
+        self.start_ns, self.end_ns = [0] * many, [0] * many
+        self.placements: list[Placement] = [()] * many
+        self.solo_ns, self.factor = [0.0] * many, [1.0] * many
+        self.exceeding: list[int] = []
+        self._placer, self.traffic = parts.placer, parts.traffic
+        self._rule, self.blame = parts.rule, parts.blame
+        self._duration_ns: list[int] = jobs.duration_ns.tolist()
+        self._ends: list[tuple[int, int]] = []
+
+    def begin(self, now_ns: int) -> None:
+        """Go on to an instant."""
+        self.now_ns = now_ns
+        self.meter.pass_time(now_ns)
+
+    def next_end_ns(self) -> int | None:
+        """Find when the next job ends; None where none runs."""
+        ends = self._ends
+        while ends:
+            end_ns, job = ends[0]
+            one = self.running.get(job)
+            if one is not None and one.end_ns == end_ns:
+                return end_ns
+            # the job has ended, or its end has moved since
+            heappop(ends)
+        return None
+
+    def ending(self) -> Iterator[Running]:
+        """Give the jobs that run, earliest end first."""
+        before = None
+        for entry in ascending(self._ends):
+            one = self.running.get(entry[1])
+            if one is not None and one.end_ns == entry[0] and entry != before:
+                before = entry
+                yield one
+
+    def complete(self) -> None:
+        """End all jobs that end now."""
+        while self.next_end_ns() == self.now_ns:
+            _, job = heappop(self._ends)
+            self._end(self.running.pop(job))
+
+    def _end(self, one: Running) -> None:
+        job = one.job
+        self.traffic.leave(one)
+        self.free.release(one.placement)
+        self.meter.release(one.placement, one.end_ns - one.start_ns)
+        if self.blame is not None:
+            self.blame.close(one, self.now_ns)
+        self.end_ns[job] = one.end_ns
+        self.factor[job] = one.mean_factor()
+        duration_ns = self._duration_ns[job]
+        self.solo_ns[job] = duration_ns * one.alone_stretch
+        self.done += 1
+
+    def start(self, job: int, placement: Placement) -> None:
+        """Let a job run on servers from now on; as if alone, until `settle`."""
+        one = self._placer.place(job, placement, self.now_ns)
+        rule = self._rule
+        one.alone = rule.alone(one)
+        if one.alone > 1:
+            self.exceeding.append(job)
+        one.stretch = rule.stretch(one, 1.0)
+        one.alone_stretch = rule.stretch(one, rule.solo(one))
+        one.project()
+        self.free.take(placement)
+        self.meter.take(placement)
+        self.traffic.join(one)
+        self.running[job] = one
+        self.start_ns[job] = self.now_ns
+        self.placements[job] = placement
+        heappush(self._ends, (one.end_ns, job))
+
+    def settle(self) -> None:
+        """Give every job the S that it has from now on."""
+        rule, blame, now_ns = self._rule, self.blame, self.now_ns
+        for one in self.traffic.settle(now_ns, rule.calm):
+            factor = rule.factor(one)
+            if factor != one.factor:
+                stretch = rule.stretch(one, factor)
+                if one.slow_down(factor, stretch, now_ns):
+                    heappush(self._ends, (one.end_ns, one.job))
+            if blame is not None:
+                blame.look(one, now_ns)
+        if len(self._ends) > _STALE * len(self.running) + 1000:
+            self._ends = [(one.end_ns, one.job) for one in self.running.values()]
+            heapify(self._ends)
