@@ -12,12 +12,13 @@ from synctax.planning.possible import ImpossibleError, is_number
 from synctax.texts import number
 
 EFFICIENCY: Final[dict[Precision, float]] = {
-    "fp32": 0.6,
-    "tf32": 0.4,
+    "fp32": 0.65,
+    "tf32": 0.25,
     "fp16": 0.4,
     "bf16": 0.4,
 }
-"""What matrix products and convolutions reach of the peak of their precision."""
+"""What matrix products and convolutions reach of the peak of their precision: about the
+middle of what published throughputs of one GPU come to, which lie within a third of it."""
 
 MEMORY_EFFICIENCY: Final = 0.75
 """What all other operations reach of the rate of memory."""
@@ -70,6 +71,9 @@ class Profile:
     compute_from, network_from, bytes_from : str
         Where each number is from.
     notes : tuple of Note
+    tax_s : float
+        Waiting for others that is no transfer, the mean over workers, where it was
+        measured; NaN where not known.
     """
 
     workload: str
@@ -84,6 +88,7 @@ class Profile:
     network_from: str
     bytes_from: str
     notes: tuple[Note, ...] = ()
+    tax_s: float = nan
 
 
 def profile(
