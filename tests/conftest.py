@@ -56,6 +56,19 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["synctax_seed"] = laws.Drawn.seed
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out most cases of tests that have many, where a few are asked for."""
+    if not laws.quick():
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = {id(item) for alike in cases.values() for item in laws.few(alike)}
+    left_out = [item for item in items if id(item) not in kept]
+    items[:] = [item for item in items if id(item) in kept]
+    config.hook.pytest_deselected(items=left_out)
+
+
 def pytest_report_header() -> str:
     cases = "some cases" if laws.quick() else "all cases"
     return (

@@ -51,6 +51,16 @@ def some(cases: Sequence[T]) -> list[T]:
     """
     if not quick():
         return list(cases)
-    tried = min(len(cases), -(-len(cases) * settings.default.max_examples // OF))
-    drawn = random.Random(Drawn.seed).sample(range(len(cases)), tried)
+    return _drawn(
+        cases, min(len(cases), -(-len(cases) * settings.default.max_examples // OF))
+    )
+
+
+def few(cases: Sequence[T]) -> list[T]:
+    """Of more than `FEWEST` cases of one test a quarter, and no fewer; else all."""
+    return _drawn(cases, max(min(len(cases), FEWEST), len(cases) // 4))
+
+
+def _drawn(cases: Sequence[T], count: int) -> list[T]:
+    drawn = random.Random(Drawn.seed).sample(range(len(cases)), count)
     return [cases[i] for i in sorted(drawn)]

@@ -47,3 +47,10 @@ def test_a_run_has_a_seed_in_its_header(request):
         if str(line).startswith("laws: ")
     )
     assert f"--hypothesis-seed={laws.Drawn.seed}" in line
+
+
+@pytest.mark.parametrize(("count", "kept"), [(1, 1), (3, 3), (4, 3), (12, 3), (40, 10)])
+def test_of_the_cases_of_one_test_a_quarter_is_kept_and_three_at_least(count, kept):
+    drawn = laws.few(range(count))
+    assert len(drawn) == kept
+    assert drawn == sorted(set(drawn))
