@@ -1,4 +1,4 @@
-"""Transformers of the MoSim paper's table I, layer by layer, as their authors define them."""
+"""Transformers of the MoSim paper's table I, layer by layer."""
 
 from dataclasses import dataclass
 from typing import Final
