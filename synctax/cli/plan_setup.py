@@ -1,13 +1,12 @@
 """What `plan` computes with: inputs that are read, changed and checked as options ask."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
-import click
-
+from synctax.cli.asking import bad_option, read_named
 from synctax.cli.bandwidth_tax import Tax
-from synctax.errors import BadInputError, SynctaxError
+from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.planning.barriers import Joined
 from synctax.planning.candidates import DEFAULT_VIRTUAL_STAGES
@@ -20,8 +19,6 @@ from synctax.planning.shape import Model
 from synctax.planning.tax import Form, PlanTax, plan_tax
 from synctax.planning.training import DEFAULT_MFU, Assumptions, Exposed, Training
 from synctax.texts import number
-
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +126,7 @@ def set_up(asked: Asked) -> Setup:
         If a file is no model or machine.
     """
     if asked.microbatch > asked.batch:
-        raise _bad(
+        raise bad_option(
             "--microbatch",
             f"{asked.microbatch:,} is above the batch of {asked.batch:,}",
         )
@@ -187,7 +184,7 @@ def find_model(name: str) -> Model:
     BadInputError
         If the file is no model.
     """
-    return _asked("--model", lambda: read_model(name))
+    return read_named("--model", lambda: read_model(name))
 
 
 def find_platform(name: str) -> Platform:
@@ -200,7 +197,7 @@ def find_platform(name: str) -> Platform:
     BadInputError
         If the file is no machine.
     """
-    return _asked("--hardware", lambda: read_platform(name))
+    return read_named("--hardware", lambda: read_platform(name))
 
 
 FASTER_NIC = 4.0
@@ -245,14 +242,14 @@ def changed(found: Platform, changes: Changes) -> Platform:
 def _check_domain(platform: Platform, domain: int) -> None:
     hosts = platform.gpus_per_host
     if domain % hosts and hosts % domain:
-        raise _bad(
+        raise bad_option(
             "--domain",
             f"{domain} GPUs are no whole number of hosts: those of {platform.name} have "
             f"{hosts}",
         )
     for tier in platform.tiers:
         if tier.gpus <= domain:
-            raise _bad(
+            raise bad_option(
                 "--domain",
                 f"{domain:,} GPUs do not fit into a tier of {tier.gpus:,} GPUs",
             )
@@ -270,14 +267,14 @@ def assume(platform: Platform, asked: Assumed) -> Assumptions:
     if asked.tflops is not None:
         mfu = asked.tflops / platform.bf16_tflops
         if mfu > 1:
-            raise _bad(
+            raise bad_option(
                 "--tflops",
                 f"{number(asked.tflops)} is above {number(platform.bf16_tflops)}, the "
                 f"dense BF16 peak of {platform.name}",
             )
     reserve_bytes = asked.reserve_gb * BYTES_PER_GB
     if reserve_bytes >= platform.memory_bytes:
-        raise _bad(
+        raise bad_option(
             "--reserve-gb",
             f"{number(asked.reserve_gb)} GB leave nothing of the "
             f"{number(platform.memory_bytes / BYTES_PER_GB)} GB of {platform.name}",
@@ -306,7 +303,7 @@ def named_layouts(
     found: dict[Layout, None] = {}
     for text in texts:
         for v in virtual_stages or (1,):
-            several = _asked("--layout", lambda: parse_layouts(text, gpus, v))  # noqa: B023
+            several = read_named("--layout", lambda: parse_layouts(text, gpus, v))  # noqa: B023
             found |= dict.fromkeys(several)
     return tuple(found)
 
@@ -320,7 +317,7 @@ def one_layout(text: str, gpus: int, virtual_stages: tuple[int, ...] | None) -> 
         If it is no layout, or one of other GPUs.
     """
     v = 1 if virtual_stages is None else virtual_stages[0]
-    return _asked("--explain", lambda: parse_layout(text, gpus, v))
+    return read_named("--explain", lambda: parse_layout(text, gpus, v))
 
 
 def two_layouts(
@@ -334,11 +331,11 @@ def two_layouts(
         If they are not two, or of other GPUs.
     """
     v = 1 if virtual_stages is None else virtual_stages[0]
-    found = _asked("--compare", lambda: parse_layouts(text, gpus, v))
+    found = read_named("--compare", lambda: parse_layouts(text, gpus, v))
     if len(found) == _PAIR and found[0] == found[1]:
-        raise _bad("--compare", f"both are {found[0]}; give two that differ")
+        raise bad_option("--compare", f"both are {found[0]}; give two that differ")
     if len(found) != _PAIR:
-        raise _bad(
+        raise bad_option(
             "--compare",
             f"{text!r} is {len(found)} of 2 layouts; give two as tp8,pp16/tp8,pp8,cp2",
         )
@@ -375,17 +372,3 @@ def charge(
             f"{tax.name}: {error}; --tax-compute-us tells it, --tax-form absolute does "
             "without"
         ) from error
-
-
-def _asked(option: str, read: Callable[[], Found]) -> Found:
-    """Read what an option names: no such thing is wrong usage, a bad file is not."""
-    try:
-        return read()
-    except BadInputError:
-        raise
-    except SynctaxError as error:
-        raise _bad(option, str(error)) from error
-
-
-def _bad(option: str, said: str) -> click.BadParameter:
-    return click.BadParameter(said, click.get_current_context(), param_hint=option)
