@@ -1,12 +1,18 @@
 """What an iteration of a job alone takes, and where each number is from."""
 
 from dataclasses import dataclass
-from math import inf, nan
+from math import inf, isnan, nan
 from typing import Final
 
 from synctax.cluster.characterize.gpus import GpuType, Precision
-from synctax.cluster.characterize.ring import DEFAULT_LATENCY_S, ring_bytes, ring_s
+from synctax.cluster.characterize.ring import (
+    DEFAULT_LATENCY_S,
+    ring_bytes,
+    ring_s,
+    two_level_s,
+)
 from synctax.cluster.characterize.workloads import Workload
+from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.planning.possible import ImpossibleError, is_number
 from synctax.texts import number
@@ -39,11 +45,15 @@ class Assumptions:
         What all other operations reach of the rate of memory.
     latency_s : float
         Of a step of a ring.
+    gpus_per_server : int or None
+        None: one ring over all workers, at the rate of a NIC, wherever they are. A number:
+        workers sit on servers of so many, and reduce there before they do over NICs.
     """
 
     efficiency: float | None = None
     memory_efficiency: float = MEMORY_EFFICIENCY
     latency_s: float = DEFAULT_LATENCY_S
+    gpus_per_server: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +75,8 @@ class Profile:
     local_network_s : float
         The same with all workers on one server; NaN where not known.
     sent_bytes_per_worker : float
-        What each worker sends, c of the MoSim paper's equation 6 in one direction.
+        What goes out through the NIC of each server of a job that has several: in a ring
+        what each worker sends, c of the MoSim paper's equation 6 in one direction.
     barriers : float
         At which all workers meet.
     compute_from, network_from, bytes_from : str
@@ -136,25 +147,55 @@ def profile(
     """
     assumed = Assumptions() if assumptions is None else assumptions
     _check(gpus, nic_bytes_per_s, assumed)
-    compute_s, compute_from = _compute(workload, gpu, assumed)
-    network_s, network_from = _network(workload, gpus, nic_bytes_per_s, assumed)
-    sent, bytes_from = _bytes(workload, gpus)
     link = nvlink_bytes_per_s
     if link is None:
         link = nan if gpu.link_gb_per_s is None else gpu.link_gb_per_s * _GIGA
+    wires = _Wires(nic_bytes_per_s, link, assumed.latency_s)
+    compute_s, compute_from = _compute(workload, gpu, assumed)
+    if gpus == 1:
+        sending = _Sending(0.0, 0.0, "one worker", "one worker")
+    elif workload.network_s is not None and workload.sent_bytes_per_worker is not None:
+        sending = _given(workload, gpus)
+    elif assumed.gpus_per_server is None:
+        sending = _ring(workload, gpus, wires)
+    else:
+        sending = _two_levels(workload, gpus, wires, assumed.gpus_per_server)
     return Profile(
-        workload.name,
-        gpus,
-        gpu.name,
-        compute_s,
-        network_s,
-        ring_s(gpus, workload.gradient_bytes, link, assumed.latency_s) if gpus > 1 else 0.0,
-        sent,
-        workload.barriers,
-        compute_from,
-        network_from,
-        bytes_from,
+        workload=workload.name,
+        gpus=gpus,
+        gpu_type=gpu.name,
+        compute_s=compute_s,
+        network_s=sending.network_s,
+        local_network_s=ring_s(gpus, workload.gradient_bytes, link, assumed.latency_s)
+        if gpus > 1
+        else 0.0,
+        sent_bytes_per_worker=sending.sent_bytes,
+        barriers=workload.barriers,
+        compute_from=compute_from,
+        network_from=sending.network_from,
+        bytes_from=sending.bytes_from,
+        notes=sending.notes,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Wires:
+    nic_bytes_per_s: float
+    link_bytes_per_s: float
+    latency_s: float
+
+    def __str__(self) -> str:
+        nic = number(self.nic_bytes_per_s / _GIGA)
+        return f"{nic} GB/s, {number(self.latency_s * 1e6)} µs a step"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    network_s: float
+    sent_bytes: float
+    network_from: str
+    bytes_from: str
+    notes: tuple[Note, ...] = ()
 
 
 def _check(gpus: int, nic_bytes_per_s: float, assumed: Assumptions) -> None:
@@ -165,6 +206,9 @@ def _check(gpus: int, nic_bytes_per_s: float, assumed: Assumptions) -> None:
     latency = assumed.latency_s
     if not is_number(latency) or not 0 <= latency < inf:
         raise ImpossibleError("latency_s", latency, "a number of 0 or more")
+    servers_of = assumed.gpus_per_server
+    if servers_of is not None and servers_of < 1:
+        raise ImpossibleError("gpus_per_server", servers_of, "1 or more")
     for name in ("efficiency", "memory_efficiency"):
         share = getattr(assumed, name)
         if share is not None and (not is_number(share) or not 0 < share < inf):
@@ -189,25 +233,55 @@ def _compute(workload: Workload, gpu: GpuType, assumed: Assumptions) -> tuple[fl
     return workload.batch_per_gpu * (products_s + others_s), words
 
 
-def _network(
-    workload: Workload, gpus: int, nic_bytes_per_s: float, assumed: Assumptions
-) -> tuple[float, str]:
-    if gpus == 1:
-        return 0.0, "one worker"
-    if workload.network_s is not None and workload.measured_gpus in (None, gpus):
-        return workload.network_s, "given"
-    latency_s = assumed.latency_s
-    words = (
-        f"ring: {number(nic_bytes_per_s / _GIGA)} GB/s, {number(latency_s * 1e6)} µs a step"
+def _given(workload: Workload, gpus: int) -> _Sending:
+    """Take what is known; for another number of workers as a ring would send it."""
+    network_s, sent = workload.network_s or 0.0, workload.sent_bytes_per_worker or 0.0
+    known = workload.measured_gpus
+    if known is None or known == gpus:
+        return _Sending(network_s, sent, "given", "given")
+    if known == 1:
+        raise SynctaxError(
+            f"{workload.name} is known on one GPU, where nothing is sent; leave out its "
+            "network_s and sent_bytes_per_worker, or give those of several GPUs"
+        )
+    # an all-reduce of the same gradients
+    scale = ring_bytes(gpus, 1.0) / ring_bytes(known, 1.0)
+    words = f"given for {known} workers, scaled as a ring"
+    return _Sending(scale * network_s, scale * sent, words, words)
+
+
+def _ring(workload: Workload, gpus: int, wires: _Wires) -> _Sending:
+    payload = workload.gradient_bytes
+    return _Sending(
+        ring_s(gpus, payload, wires.nic_bytes_per_s, wires.latency_s),
+        ring_bytes(gpus, payload),
+        f"ring: {wires}",
+        f"ring of {number(payload / 1e6)} MB of gradients",
     )
-    return ring_s(gpus, workload.gradient_bytes, nic_bytes_per_s, latency_s), words
 
 
-def _bytes(workload: Workload, gpus: int) -> tuple[float, str]:
-    if gpus == 1:
-        return 0.0, "one worker"
-    sent = workload.sent_bytes_per_worker
-    if sent is not None and workload.measured_gpus in (None, gpus):
-        return sent, "given"
-    words = f"ring of {number(workload.gradient_bytes / 1e6)} MB of gradients"
-    return ring_bytes(gpus, workload.gradient_bytes), words
+def _two_levels(workload: Workload, gpus: int, wires: _Wires, per_server: int) -> _Sending:
+    if gpus % per_server:
+        raise ImpossibleError(
+            "gpus_per_server", per_server, f"a number that divides the {gpus} GPUs of a job"
+        )
+    payload = workload.gradient_bytes
+    if isnan(wires.link_bytes_per_s):
+        raise SynctaxError(
+            f"nothing tells how fast GPUs of a server send to each other; two levels over "
+            f"servers of {per_server} need it (NVLink, or PCIe)"
+        )
+    rates = wires.link_bytes_per_s, wires.nic_bytes_per_s
+    servers = gpus // per_server
+    note = Note(
+        "placement_assumed",
+        1,
+        f"profiles that hold only where a job has {per_server} GPUs on each of its servers",
+    )
+    return _Sending(
+        two_level_s(gpus, per_server, payload, rates, wires.latency_s),
+        ring_bytes(servers, payload),
+        f"two levels: {number(rates[0] / _GIGA)} GB/s in servers of {per_server}; {wires}",
+        f"through a NIC: ring of {number(payload / 1e6)} MB over {servers} servers",
+        (note,),
+    )

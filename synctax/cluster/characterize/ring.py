@@ -50,3 +50,41 @@ def ring_bytes(gpus: int, payload_bytes: float) -> float:
     (175000000.0, 1400000000.0)
     """
     return 2 * (gpus - 1) / gpus * payload_bytes
+
+
+def two_level_s(
+    gpus: int,
+    per_server: int,
+    payload_bytes: float,
+    rates: tuple[float, float],
+    latency_s: float,
+) -> float:
+    """Time an all-reduce in two levels, over servers of as many workers each.
+
+    A reduce-scatter in each server, a ring over the servers for each of its parts, all of
+    which share the NIC, and an all-gather in each server:
+    2·(k-1)/k·G/B + 2·(m-1)/m·G/C + 2·(k-1 + m-1)·α for k workers on each of m = N/k.
+
+    Parameters
+    ----------
+    gpus, per_server : int
+        N and k, which divides it.
+    payload_bytes : float
+        G, of one worker.
+    rates : tuple of float
+        B of a GPU inside its server, C of a server's NIC, in one direction.
+    latency_s : float
+        α.
+
+    Returns
+    -------
+    float
+        In s.
+
+    References
+    ----------
+    Jia et al. 2018 (arXiv 1807.11205), section 3.3: hierarchical all-reduce.
+    """
+    inside, outside = rates
+    local_s = ring_s(per_server, payload_bytes, inside, latency_s)
+    return local_s + ring_s(gpus // per_server, payload_bytes, outside, latency_s)
