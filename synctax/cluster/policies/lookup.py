@@ -4,8 +4,8 @@ import inspect
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
-from importlib.util import module_from_spec, spec_from_file_location
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
@@ -100,13 +100,15 @@ def _module(name: str, where: str) -> ModuleType:
 
 def _of_file(path: Path) -> ModuleType:
     called = f"synctax policy {path.resolve()}"
-    spec = spec_from_file_location(called, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
-    module = module_from_spec(spec)
+    module = ModuleType(called)
+    module.__file__ = str(path)
     # dataclasses look for the module of their fields' types here
     sys.modules[called] = module
-    spec.loader.exec_module(module)
+    try:
+        SourceFileLoader(called, str(path)).exec_module(module)
+    except BaseException:
+        del sys.modules[called]
+        raise
     return module
 
 
