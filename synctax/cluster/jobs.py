@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -13,6 +13,8 @@ Placement = tuple[tuple[int, int], ...]
 
 Counting = Literal["paper", "sent", "sent+received"]
 """What `network_bytes` counts, and with it what a NIC carries of it: see `nic_bytes`."""
+
+COUNTINGS: Final[tuple[Counting, ...]] = get_args(Counting)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -67,7 +67,7 @@ def speeds(
     BadInputError
         If a speed is missing, and one of the two kinds is not known.
     """
-    found, inferred = [], {}
+    found, inferred, many = [], {}, 0
     for one in groups:
         if one.speed is not None:
             found.append(one.speed)
@@ -77,6 +77,7 @@ def speeds(
             ratio, words = _ratio(one, reference)
             found.append(ratio)
             inferred[one.gpu_type] = words
+            many += one.count
     if not inferred:
         return found, ()
     many = sum(

@@ -1,0 +1,248 @@
+"""The CSV of jobs as columns of text, each row with its line."""
+
+import csv
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from io import StringIO
+from math import isnan
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from synctax.arrays import I64
+from synctax.cluster.inputs.foreign import PHILLY, looks_like
+from synctax.cluster.job_columns import JOB_COLUMNS, NEEDED_JOB_COLUMNS
+from synctax.errors import BadInputError, SynctaxError
+from synctax.notes import Note
+from synctax.texts import counted
+from synctax.trace.source import Damage, open_file, plain_blocks
+
+SEPARATORS: Final = ",;\t|"
+
+MOST_NAMED: Final = 8
+"""Unknown columns that are named."""
+
+SHOWN: Final = 5
+"""Rows that a message names."""
+
+_NAMES: Final = tuple(one.name for one in JOB_COLUMNS)
+_ADVICE: Final = f"expected a CSV of jobs with the columns {', '.join(NEEDED_JOB_COLUMNS)}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobTable:
+    """n jobs as text.
+
+    Parameters
+    ----------
+    name : str
+        Of the file, for messages.
+    line : (n,) int64
+        Where each begins; absent where there is no file.
+    columns : mapping of str to sequence of n str
+        Of `JOB_COLUMNS`, without blanks around; empty where nothing stands.
+    notes : tuple of Note
+    """
+
+    name: str
+    line: I64 | None
+    columns: Mapping[str, Sequence[str]]
+    notes: tuple[Note, ...] = ()
+
+    def __len__(self) -> int:
+        """Count jobs."""
+        return len(self.columns[NEEDED_JOB_COLUMNS[0]])
+
+    def texts(self, name: str) -> Sequence[str]:
+        """Take a column; empty texts where the file has none of that name."""
+        return self.columns.get(name) or ("",) * len(self)
+
+    def place(self, at: int) -> str:
+        """Say where a job stands: `line 12`, or `row 11` where there is no file."""
+        return f"row {at + 1:,}" if self.line is None else f"line {self.line[at]:,}"
+
+
+def job_table(columns: Mapping[str, Sequence[object]], *, name: str) -> JobTable:
+    """Make a table of jobs that are in no file.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence of n values
+        Names of `JOB_COLUMNS`; None and NaN are empty.
+    name : str
+        What they are called, for messages.
+
+    Raises
+    ------
+    ValueError
+        If a needed column is missing.
+    """
+    missing = [one for one in NEEDED_JOB_COLUMNS if one not in columns]
+    if missing:
+        raise ValueError(f"{name} lacks the columns {missing}")
+    known = {one: list(map(_text, columns[one])) for one in _NAMES if one in columns}
+    return JobTable(name, None, known)
+
+
+def read_job_table(path: str | Path) -> JobTable:
+    """Read a CSV of jobs.
+
+    Parameters
+    ----------
+    path : str or Path
+        UTF-8, perhaps compressed by gzip or zstd; values separated by commas, semicolons
+        or tabs; columns in any order, of which those that are unknown are noted.
+
+    Returns
+    -------
+    JobTable
+
+    Raises
+    ------
+    SynctaxError
+        If jobs are asked for from stdin.
+    BadInputError
+        If the file cannot be read, is no CSV, or lacks a column; names the format of
+        another program that it looks like.
+    """
+    name = str(path)
+    return parse_job_table(_read(name), name=name)
+
+
+def parse_job_table(data: bytes, *, name: str) -> JobTable:
+    """Read a CSV of jobs from its bytes, as `read_job_table` does.
+
+    Parameters
+    ----------
+    data : bytes
+        Not compressed.
+    name : str
+        Of the file, for messages.
+
+    Raises
+    ------
+    BadInputError
+        As `read_job_table`.
+    """
+    rows = _rows(_decoded(data, name), name)
+    _, header = next(rows, (0, []))
+    names = [one.lower() for one in header]
+    _check_header(names, name)
+    found = list(rows)
+    lines, cells = [line for line, _ in found], [row for _, row in found]
+    _check_widths(lines, cells, len(names), name)
+    columns = dict(zip(names, zip(*cells, strict=True), strict=True)) if cells else {}
+    known = {key: columns.get(key, ()) for key in _NAMES if key in names}
+    return JobTable(name, np.array(lines, np.int64), known, tuple(_unknown(names)))
+
+
+def _read(name: str) -> bytes:
+    if name.strip() == "-":
+        raise SynctaxError("-: jobs are not read from stdin; save them first")
+    damage = Damage()
+    with open_file(name) as file:
+        data = b"".join(plain_blocks(file, damage))
+    if damage.reason:
+        raise BadInputError(f"{name}: {damage.detail or damage.reason}; {_ADVICE}")
+    return data
+
+
+def _decoded(data: bytes, name: str) -> str:
+    if data.lstrip()[:1] in (b"[", b"{"):
+        raise BadInputError(f"{name}: found JSON; {_ADVICE}; {_convert(PHILLY, name)}")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInputError(
+            f"{name}: found byte {data[error.start]:#04x} at {error.start:,}, which is no "
+            f"UTF-8; {_ADVICE}, saved as UTF-8"
+        ) from error
+
+
+def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line and the cells of each row that is not blank."""
+    begin = text.lstrip().partition("\n")[0]
+    separator = max(SEPARATORS, key=begin.count)
+    reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
+    before = 0
+    try:
+        for row in reader:
+            cells = [one.strip() for one in row]
+            if any(cells):
+                yield before + 1, cells
+            before = reader.line_num
+    except csv.Error as error:
+        raise BadInputError(
+            f"{name}, line {before + 1:,}: {error}; expected values separated by "
+            f"{separator!r}, in double quotes where they hold one"
+        ) from error
+
+
+def _check_header(names: Sequence[str], name: str) -> None:
+    if not names:
+        raise BadInputError(f"{name}: found an empty file; {_ADVICE}")
+    missing = [one for one in NEEDED_JOB_COLUMNS if one not in names]
+    if missing:
+        whose = looks_like(names)
+        near = (_near(one, missing) for one in names)
+        typed = [f"{one} ({like}?)" for one, like in zip(names, near, strict=True) if like]
+        hint = _convert(whose, name) if whose else f"first line: {', '.join(names):.200}"
+        if typed and not whose:
+            hint += f"; did you mean: {', '.join(typed)}"
+        raise BadInputError(
+            f"{name}: no column {', '.join(missing)}; {_ADVICE} in its first line; {hint}"
+        )
+    twice = [one for one, many in Counter(names).items() if one in _NAMES and many > 1]
+    if twice:
+        raise BadInputError(f"{name}: the column {twice[0]} is there twice; leave one")
+
+
+def _convert(whose: str, name: str) -> str:
+    return f"this looks like {whose}: synctax convert {name} -o jobs.csv"
+
+
+def _check_widths(
+    lines: Sequence[int], rows: Sequence[list[str]], width: int, name: str
+) -> None:
+    """Refuse rows of other numbers of cells; empty ones at the end are no cells."""
+    wrong = []
+    for line, row in zip(lines, rows, strict=True):
+        if len(row) > width and not any(row[width:]):
+            del row[width:]  # spreadsheets write them
+        if len(row) != width:
+            wrong.append(f"{line:,} ({len(row)})")
+    if wrong:
+        raise BadInputError(
+            f"{name}: {counted(len(wrong), 'row')} with other numbers of values than the "
+            f"{width} columns of the header, such as line {', '.join(wrong[:SHOWN])}; "
+            "expected a value or an empty cell for each, in double quotes where it holds "
+            "the separator"
+        )
+
+
+def _unknown(names: Sequence[str]) -> Iterator[Note]:
+    unknown = [one for one in names if one not in _NAMES]
+    if unknown:
+        said = [
+            f"{one} ({near}?)" if (near := _near(one, _NAMES)) else one or "(no name)"
+            for one in unknown[:MOST_NAMED]
+        ]
+        more = len(unknown) - MOST_NAMED
+        left = f" and {more:,} more" if more > 0 else ""
+        yield Note(
+            "columns_unknown",
+            len(unknown),
+            f"columns that say nothing here: {', '.join(said)}{left}",
+        )
+
+
+def _near(name: str, among: Sequence[str]) -> str:
+    return next(iter(get_close_matches(name, among, n=1, cutoff=0.75)), "")
+
+
+def _text(value: object) -> str:
+    missing = value is None or (isinstance(value, float) and isnan(value))
+    return "" if missing else str(value).strip()
