@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan, nan
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -89,12 +90,13 @@ def from_astra(
     sent = None if traces is None else sends(traces, groups=groups, network=network)
     model_s = nan
     if traces is not None and network is not None:
-        model_s = max(_model_s(one, network) for one in set(traces.nodes))
+        each = {id(one): one for one in traces.nodes}.values()
+        model_s = float(np.max([_model_s(one, network) for one in each]))
     times = _modelled(sent, model_s) if log is None else _logged(log, model_s)
     sent_bytes, barriers, bytes_from, notes = _sent(sent)
     read = next(one.name for one in (traces, log) if one is not None)
     return Profile(
-        workload=workload or read,
+        workload=workload or Path(read).name,
         gpus=gpus,
         gpu_type="",
         compute_s=times.compute_s / iterations,
@@ -151,14 +153,14 @@ def _logged(log: AstraLog, model_s: float) -> _Times:
             )
         )
     if not isnan(model_s):
-        off = "" if not network_s else f" ({signed(model_s / network_s - 1)})"
+        off = f" ({signed(model_s / network_s - 1)})" if network_s else ""
         notes.append(
             Note(
                 "astra_alpha_beta",
                 1,
-                f"the alpha-beta model of the network file has {time_us(model_s * 1e6)} for "
-                f"the collectives, the log {time_us(network_s * 1e6)} that are not hidden"
-                f"{off}",
+                "the alpha-beta model of the network file has "
+                f"{number(model_s * 1e3)} ms for the collectives{off}, the log "
+                f"{number(network_s * 1e3)} ms that are not hidden",
             )
         )
     return _Times(

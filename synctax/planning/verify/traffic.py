@@ -188,7 +188,7 @@ def _sent(tax: Tax, observed: Observed, number: I64) -> dict[str, Sent]:
     if tax.steps is not None:
         inside &= (table.step >= tax.steps.start) & (table.step < tax.steps.stop)
     size = np.array([group.size for group in groups], np.int64)[table.group]
-    wire = table.payload_bytes * _factors(table.op, size)
+    wire = table.payload_bytes * wire_factors(table.op, size)
     known = inside & (table.payload_bytes >= 0) & ~np.isnan(wire)
     moves = ~np.isin(table.op, (Op.BARRIER, Op.UNKNOWN))
     steps = np.array([_steps_of(tax, at) for at in range(len(tax.matches.ranks))], np.int64)
@@ -238,8 +238,22 @@ def _sent_in(tax: Tax, steps: I64, mine: _Mine) -> Sent:
     )
 
 
-def _factors(op: I8, size: I64) -> F64:
-    """Give bytes on the wire that a rank sends over the payload, of each participation."""
+def wire_factors(op: I8, size: I64) -> F64:
+    """Give bytes on the wire that a rank sends over the payload, of each participation.
+
+    Parameters
+    ----------
+    op : (n,) int8
+        `Op`.
+    size : (n,) int64
+        Ranks of the group.
+
+    Returns
+    -------
+    (n,) float64
+        nccl-tests' factor of bus bandwidth; half of sends and receives. NaN for operations
+        that move no payload of their own.
+    """
     pairs, place = np.unique(
         np.stack([op.astype(np.int64), size]), axis=1, return_inverse=True
     )
