@@ -1,0 +1,275 @@
+"""Who of those that wait may start."""
+
+from heapq import heapify
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from synctax.cluster.machines import QUEUES
+from synctax.cluster.queues.ascending import ascending
+from synctax.cluster.queues.lane import Lane
+from synctax.cluster.queues.lookup import queue
+from synctax.planning.possible import ImpossibleError
+from tests.cluster.desks import (
+    Day,
+    EveryoneAsked,
+    EveryoneAskedButPromised,
+    Row,
+    promised,
+)
+from tests.laws import examples
+
+S = 1_000_000_000
+
+clusters = st.lists(st.integers(1, 6), min_size=1, max_size=4)
+
+
+@st.composite
+def days(draw, pinned: bool = False):
+    """A cluster that is short of GPUs, and jobs in order of submission."""
+    servers = draw(clusters)
+    rows, now = [], 0
+    for _ in range(draw(st.integers(1, 40))):
+        now += draw(st.integers(0, 3))
+        gpus = draw(st.integers(1, sum(servers)))
+        where = None
+        if pinned and draw(st.integers(0, 2)) == 0:
+            server = draw(st.integers(0, len(servers) - 1))
+            gpus = draw(st.integers(1, servers[server]))
+            where = ((server, gpus),)
+        rows.append(Row(now, gpus, draw(st.integers(0, 20)), where))
+    return rows, servers
+
+
+@given(days(pinned=True))
+@settings(max_examples=examples(300))
+def test_backfill_starts_the_same_jobs_at_the_same_times_as_asking_all_that_wait(made):
+    found, naive = Day(*made), Day(*made)
+    found.run(queue("backfill"))
+    naive.run(EveryoneAsked())
+    assert (found.order, found.starts) == (naive.order, naive.starts)
+
+
+@given(days(pinned=True))
+@settings(max_examples=examples(300))
+def test_easy_starts_the_same_jobs_at_the_same_times_as_asking_all_that_wait(made):
+    found, naive = Day(*made), Day(*made)
+    found.run(queue("easy"))
+    naive.run(EveryoneAskedButPromised())
+    assert (found.order, found.starts) == (naive.order, naive.starts)
+
+
+@given(days(pinned=True))
+@settings(max_examples=examples(100))
+def test_fifo_starts_jobs_in_order_of_arrival_and_none_while_the_first_could(made):
+    def first_cannot(day: Day, waiting) -> None:
+        head = len(day.starts)
+        if len(waiting):
+            row = day.rows[head]
+            fits = day.free_gpus >= row.gpus
+            assert not (day.free.fits(row.pinned) if row.pinned else fits)
+
+    day = Day(*made)
+    day.run(queue("fifo"), first_cannot)
+    assert day.order == sorted(day.order)
+
+
+@given(days())
+@settings(max_examples=examples(200))
+def test_easy_lets_no_job_start_later_than_was_promised_when_it_came_first(made):
+    promises: dict[int, int] = {}
+
+    def promise(day: Day, waiting) -> None:
+        if len(waiting):
+            head = min(set(range(len(day.rows))) - set(day.starts))
+            promises.setdefault(head, promised(day, head)[0])
+
+    starts = Day(*made).run(queue("easy"), promise)
+    assert all(starts[job] <= latest for job, latest in promises.items())
+
+
+@given(days())
+@settings(max_examples=examples(100))
+def test_after_backfill_no_job_waits_for_which_enough_gpus_are_free(made):
+    def none_fits(day: Day, waiting) -> None:
+        came = [job for job, row in enumerate(day.rows) if row.submit <= day.now_ns]
+        left = [day.rows[job].gpus for job in came if job not in day.starts]
+        assert all(gpus > day.free_gpus for gpus in left)
+
+    Day(*made).run(queue("backfill"), none_fits)
+
+
+@given(days(), st.sampled_from(QUEUES))
+@settings(max_examples=examples(100))
+def test_jobs_that_never_wait_start_when_they_come_whatever_the_queue(made, name):
+    rows, servers = made
+    large = [sum(row.gpus for row in rows), *servers]
+    assert Day(rows, large).run(queue(name)) == [row.submit for row in rows]
+
+
+THREE = [Row(0, 6, 100 * S), Row(1 * S, 4, 50 * S), Row(2 * S, 2, 30 * S)]
+"""On one server of 8 GPUs."""
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [("backfill", [100, 150, 32]), ("fifo", [100, 150, 130]), ("easy", [100, 150, 32])],
+)
+def test_three_jobs_on_one_server_end_as_by_hand(name, ends):
+    starts = Day(THREE, [8]).run(queue(name))
+    assert starts == [ends[at] * S - row.duration for at, row in enumerate(THREE)]
+
+
+def test_a_job_that_comes_when_another_ends_starts_at_once():
+    rows = [Row(0, 8, 10 * S), Row(10 * S, 8, S)]
+    for name in QUEUES:
+        assert Day(rows, [8]).run(queue(name)) == [0, 10 * S]
+
+
+NARROW_AND_WIDE = [
+    Row(0, 4, 10),
+    Row(1, 8, 5),
+    *(Row(6 * at, 4, 10) for at in range(1, 40)),
+]
+"""Each narrow job comes before the one before it ends: 8 GPUs are never free at once."""
+
+
+@pytest.mark.parametrize(("name", "starts"), [("fifo", 10), ("easy", 10)])
+def test_a_wide_job_that_waits_for_all_narrow_ones_under_backfill_does_not(name, starts):
+    assert Day(NARROW_AND_WIDE, [8]).run(queue(name))[1] == starts
+    last = max(Day(NARROW_AND_WIDE, [8]).run(queue("backfill"))[2:])
+    assert Day(NARROW_AND_WIDE, [8]).run(queue("backfill"))[1] > last
+
+
+HEAD = [Row(0, 6, 100), Row(1, 6, 50)]
+"""The second waits for the first to end at 100; 2 GPUs are free now, and 2 extra then."""
+
+
+@pytest.mark.parametrize(
+    ("others", "starts"),
+    [
+        ([Row(2, 2, 98)], [2]),
+        ([Row(2, 2, 99)], [2]),
+        ([Row(2, 1, 99), Row(3, 1, 1000)], [2, 3]),
+        ([Row(2, 2, 1000), Row(3, 2, 1000)], [2, 150]),
+    ],
+)
+def test_easy_lets_jobs_pass_that_end_in_time_or_use_gpus_that_are_to_spare(others, starts):
+    assert Day(HEAD + others, [8]).run(queue("easy"))[2:] == starts
+
+
+@pytest.mark.parametrize(("duration", "starts"), [(98, 2), (99, 150)])
+def test_easy_lets_a_job_pass_that_ends_when_the_first_starts_and_not_one_ns_later(
+    duration, starts
+):
+    rows = [Row(0, 6, 100), Row(1, 8, 50), Row(2, 2, duration)]
+    assert Day(rows, [8]).run(queue("easy")) == [0, 100, starts]
+
+
+def test_jobs_that_end_together_are_all_extra_gpus_of_a_reservation():
+    # at 100 both end: 4 + 4 GPUs, of which the first that waits needs 5
+    rows = [Row(0, 4, 100), Row(0, 3, 100), Row(1, 5, 10), Row(2, 1, 1000)]
+    assert Day(rows, [8]).run(queue("easy")) == [0, 0, 100, 2]
+
+
+def test_jobs_started_at_the_same_instant_count_for_a_reservation():
+    # the first that waits can start at 10, when the job ends that starts with it
+    rows = [Row(0, 6, 10), Row(0, 4, 10), Row(0, 2, 10), Row(0, 2, 11)]
+    assert Day(rows, [8]).run(queue("easy")) == [0, 10, 0, 10]
+
+
+def test_nothing_passes_a_pinned_job_beyond_the_next_end():
+    # it waits for server 0, and 4 GPUs of server 1 are free
+    rows = [
+        Row(0, 2, 40, ((0, 2),)),
+        Row(0, 2, 30, ((1, 2),)),
+        Row(1, 4, 10, ((0, 4),)),
+        Row(2, 1, 28),
+        Row(2, 1, 29),
+    ]
+    starts = Day(rows, [4, 6]).run(queue("easy"))
+    assert starts[:4] == [0, 0, 40, 2]
+    assert starts[4] > 2
+
+
+def test_a_first_job_that_is_refused_on_an_idle_cluster_holds_nobody_up():
+    class Closed(Day):
+        def place(self, job: int) -> bool:
+            return job > 0 and super().place(job)
+
+    day, waiting = Closed([Row(0, 1, 5), Row(0, 1, 5)], [4]), queue("easy")
+    for job in range(2):
+        waiting.add(job)
+    waiting.start(day)
+    assert (day.order, len(waiting)) == ([1], 1)
+
+
+def test_a_job_of_no_length_lets_the_queue_start_again_at_the_same_instant():
+    rows = [Row(0, 8, 0), Row(0, 8, 5)]
+    for name in QUEUES:
+        assert Day(rows, [8]).run(queue(name)) == [0, 0]
+
+
+def test_no_queue_asks_for_jobs_that_cannot_start_however_many_wait():
+    rows = [Row(0, 7, 10_000), *(Row(1, 8, 1) for _ in range(500))]
+    rows += [Row(at, 1, 1) for at in range(2, 300)]
+    for name in ("backfill", "easy"):
+        day = Day(rows, [8])
+        day.run(queue(name))
+        assert day.asked <= len(rows) + 1
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(0, 30),
+            st.tuples(st.just("remove"), st.integers(0, 50)),
+            st.tuples(st.just("find"), st.integers(0, 50), st.integers(0, 30)),
+        ),
+        max_size=120,
+    )
+)
+@settings(max_examples=examples(200))
+def test_a_lane_finds_what_going_through_it_finds(steps):
+    lane, kept = Lane(), []
+    for order, step in enumerate(steps):
+        if isinstance(step, int):
+            lane.add(order, 1000 + order, step)
+            kept.append((order, step))
+        elif step[0] == "remove" and kept:
+            gone = kept.pop(step[1] % len(kept))
+            place = lane.first()
+            while lane.entry(place)[0] != gone[0]:
+                place = lane.find(place + 1, 100)
+            assert lane.entry(place) == (gone[0], 1000 + gone[0])
+            assert lane.duration_ns(place) == gone[1]
+            lane.remove(place)
+        elif step[0] == "find" and kept:
+            after = kept[step[1] % len(kept)]
+            place = lane.first()
+            while lane.entry(place)[0] != after[0]:
+                place = lane.find(place + 1, 100)
+            found = lane.find(place, step[2])
+            fitting = [one for one in kept if one >= after and one[1] <= step[2]]
+            assert (lane.entry(found)[0] if found >= 0 else None) == next(
+                (one[0] for one in fitting), None
+            )
+        assert len(lane) == len(kept)
+        if kept:
+            assert lane.entry(lane.first())[0] == kept[0][0]
+
+
+@given(st.lists(st.integers()), st.integers(0, 20))
+def test_a_heap_is_gone_through_in_order_and_stays_as_it_is(values, many):
+    heap = list(values)
+    heapify(heap)
+    before = list(heap)
+    assert list(islice(ascending(heap), many)) == sorted(values)[:many]
+    assert heap == before
+
+
+def test_an_unknown_queue_is_refused_with_those_that_there_are():
+    with pytest.raises(ImpossibleError, match="backfill or fifo or easy"):
+        queue("sjf")
