@@ -25,15 +25,14 @@ class Demands:
         Of `Rates`, on servers of speed 1.
     scale : int
         Units in 1 byte a second, a power of two.
-    excess : float or None
-        Most that a job's own demand can be above that which others see, on any servers;
-        None where all see the same.
+    alike : bool
+        Whether others see the same demand of each job as the job itself.
     """
 
     own: list[float]
     among: list[float]
     scale: int
-    excess: float | None
+    alike: bool
 
     def exact(self, rate: float) -> int:
         """Write a rate in units; no digit is lost."""
@@ -83,7 +82,8 @@ def demands(jobs: Jobs, cluster: Cluster, basis: Basis, given: Rates | None) -> 
             f"demand basis {basis} needs the time, basis iteration does not"
         )
     least = float(among[among > 0].min(initial=np.inf))
-    smallest = min(1.0, least) * min(1.0, float(cluster.speed.min())) / 4
+    # on slower servers averages over an iteration are less
+    smallest = least * min(1.0, float(cluster.speed.min())) / 4
     bits = 53 - frexp(smallest)[1] if isfinite(least) else 0
-    excess = None if np.array_equal(own, among) else float(own.max(initial=0.0))
-    return Demands(own.tolist(), among.tolist(), 1 << max(0, bits), excess)
+    alike = np.array_equal(own, among)
+    return Demands(own.tolist(), among.tolist(), 1 << max(0, bits), alike)

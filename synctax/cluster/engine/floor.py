@@ -125,12 +125,9 @@ class Floor:
     def start(self, job: int, placement: Placement) -> None:
         """Let a job run on servers from now on; as if alone, until `settle`."""
         one = self._placer.place(job, placement, self.now_ns)
-        rule = self._rule
-        one.alone = rule.alone(one)
+        self._rule.enter(one)
         if one.alone > 1:
             self.exceeding.append(job)
-        one.stretch = rule.stretch(one, 1.0)
-        one.alone_stretch = rule.stretch(one, rule.solo(one))
         one.project()
         self.free.take(placement)
         self.meter.take(placement)
@@ -143,7 +140,7 @@ class Floor:
     def settle(self) -> None:
         """Give every job the S that it has from now on."""
         rule, blame, now_ns = self._rule, self.blame, self.now_ns
-        for one in self.traffic.settle(now_ns, rule.calm):
+        for one in self.traffic.settle(now_ns, rule.affected):
             factor = rule.factor(one)
             if factor != one.factor:
                 stretch = rule.stretch(one, factor)

@@ -1,24 +1,22 @@
 """How much slower a job is for what else crosses its links: one rule for each model."""
 
+from collections.abc import Iterable
 from math import inf
 from typing import Protocol
 
 from synctax.cluster.engine.running import Running
-from synctax.cluster.engine.traffic import Traffic
+from synctax.cluster.engine.traffic import Change, Traffic
 from synctax.cluster.settings import Contention
 
 
 class Rule(Protocol):
     """What a model says of jobs and links as they are now."""
 
-    def calm(self, link: int) -> bool:
-        """Whether a link slows no job on it."""
+    def affected(self, changes: list[Change]) -> Iterable[Running]:
+        """Give the jobs that may have another S since links changed."""
 
-    def alone(self, one: Running) -> float:
-        """S of a job without others."""
-
-    def solo(self, one: Running) -> float:
-        """S without others that is part of the solo time: 1 where it is divided out."""
+    def enter(self, one: Running) -> None:
+        """Set what a job has alone, on the links that it has."""
 
     def factor(self, one: Running) -> float:
         """S of a job, 1 or more."""
@@ -38,19 +36,15 @@ class Free:
     MoSim paper, section III-A1.
     """
 
-    def calm(self, link: int) -> bool:  # noqa: ARG002 - every link is
-        """Whether a link slows no job: always."""
-        return True
+    def affected(self, changes: list[Change]) -> Iterable[Running]:  # noqa: ARG002
+        """Give the jobs that may have another S: none."""
+        return ()
 
-    def alone(self, one: Running) -> float:  # noqa: ARG002 - every job has
-        """S without others: 1."""
-        return 1.0
+    def enter(self, one: Running) -> None:
+        """Set what a job has alone: no slowdown."""
+        one.stretch = one.alone_stretch = self.stretch(one, 1.0)
 
-    def solo(self, one: Running) -> float:  # noqa: ARG002 - every job has
-        """S without others that is part of the solo time: 1."""
-        return 1.0
-
-    def factor(self, one: Running) -> float:  # noqa: ARG002 - every job has
+    def factor(self, one: Running) -> float:  # noqa: ARG002 - the same for all
         """S: 1."""
         return 1.0
 
@@ -58,7 +52,7 @@ class Free:
         """Time of an iteration with S over that of the profile."""
         return (one.base_s + one.network_s * factor) / one.iteration_s
 
-    def worst(self, one: Running) -> tuple[int, ...]:  # noqa: ARG002 - no job has any
+    def worst(self, one: Running) -> tuple[int, ...]:  # noqa: ARG002 - the same for all
         """Links that S is of: none."""
         return ()
 
@@ -82,28 +76,35 @@ class Static(Free):
 
     def __init__(self, traffic: Traffic, nics: int, contention: Contention) -> None:
         self._on = traffic.on
-        self._shared = [rate < inf for rate in traffic.rate[:nics]]
-        self._shared += [False] * (len(traffic.rate) - nics)
+        self._limited = [rate < inf for rate in traffic.rate[:nics]]
+        self._limited += [False] * (len(traffic.rate) - nics)
         self._static = contention.static_factor
         self._whole = contention.static_scope == "time"
 
-    def calm(self, link: int) -> bool:
-        """Whether a link slows no job: uplinks, and NICs of one job."""
-        return not self._shared[link] or len(self._on[link]) < 2
+    def affected(self, changes: list[Change]) -> Iterable[Running]:
+        """Give the jobs on NICs that are shared now or were."""
+        found: dict[int, Running] = {}
+        for link, _, before in changes:
+            if self._limited[link] and (before > 1 or len(self._on[link]) > 1):
+                found.update(self._on[link])
+        return found.values()
 
     def factor(self, one: Running) -> float:
         """S: the factor where any NIC is shared."""
-        return self._static if any(not self.calm(link) for link in one.links) else 1.0
+        return self._static if any(map(self._shared, one.links)) else 1.0
 
     def stretch(self, one: Running, factor: float) -> float:
-        """Time of an iteration with S over that of the profile, on all of it or part."""
+        """Time of an iteration with S, on all of it or part, over that of the profile."""
         if self._whole:
             return (one.base_s + one.network_s) * factor / one.iteration_s
         return super().stretch(one, factor)
 
     def worst(self, one: Running) -> tuple[int, ...]:
         """Links that S is of: shared NICs."""
-        return tuple(link for link in one.links if not self.calm(link))
+        return tuple(filter(self._shared, one.links))
+
+    def _shared(self, link: int) -> bool:
+        return self._limited[link] and len(self._on[link]) > 1
 
 
 class Shares(Free):
@@ -123,47 +124,59 @@ class Shares(Free):
     """
 
     def __init__(self, traffic: Traffic, contention: Contention) -> None:
-        self._total, self._rate = traffic.total, traffic.rate
-        self._least = [contention.min_bandwidth_share * rate for rate in traffic.rate]
+        self._on, self._rate = traffic.on, traffic.rate
+        self._total, self._load = traffic.total, traffic.load
+        share = contention.min_bandwidth_share
+        self._least = [share * rate if share else 0.0 for rate in traffic.rate]
         self._normalise = contention.normalise_solo
 
-    def calm(self, link: int) -> bool:
-        """Whether a link slows no job on it: demands fit."""
-        return self._total[link] <= self._rate[link]
+    def affected(self, changes: list[Change]) -> Iterable[Running]:
+        """Give the jobs that have S of a link that changed, or may have now.
 
-    def alone(self, one: Running) -> float:
-        """S without others: demand over the rate of the slowest link."""
-        return max([1.0, *(one.own / self._rate[link] for link in one.links)])
+        A job has S of its worst link: others may change as they like below that.
+        """
+        found: dict[int, Running] = {}
+        for link, before, _ in changes:
+            most = max(before, self._load[link])
+            if most > 1:
+                for one in self._on[link].values():
+                    if one.load <= most:
+                        found[one.job] = one
+        return found.values()
 
-    def solo(self, one: Running) -> float:
-        """S without others that is part of the solo time: 1 where it is divided out."""
-        return 1.0 if self._normalise else one.alone
+    def enter(self, one: Running) -> None:
+        """Set what a job has alone, and from where on MIN_BW may hold."""
+        one.alone = max([1.0, *(one.own / self._rate[link] for link in one.links)])
+        least = max((self._least[link] for link in one.links), default=0.0)
+        one.limit = one.own / least if least else inf
+        one.stretch = self.stretch(one, 1.0)
+        one.alone_stretch = self.stretch(one, 1.0 if self._normalise else one.alone)
 
     def factor(self, one: Running) -> float:
         """S: that of the worst link."""
-        worst = 1.0
-        for link in one.links:
-            load = self.load(one, link)
-            if load > worst:
-                worst = max(worst, self._at_most(one, link, load))
-        return worst / one.alone if self._normalise else worst
+        worst = self._worst_load(one)
+        if worst > one.limit:
+            worst = max(self._at_most(one, link) for link in one.links)
+        one.load = max(1.0, worst)
+        return max(1.0, one.load / one.alone) if self._normalise else one.load
 
     def worst(self, one: Running) -> tuple[int, ...]:
         """Links that S is of."""
-        found = [self._at_most(one, link, self.load(one, link)) for link in one.links]
+        found = [self._at_most(one, link) for link in one.links]
         most = max(found, default=0.0)
         return tuple(
             link for link, load in zip(one.links, found, strict=True) if load == most
         )
 
-    def load(self, one: Running, link: int) -> float:  # noqa: ARG002 - the same for all
-        """Demand on a link, as a job on it sees it, over its rate."""
-        return self._total[link] / self._rate[link]
+    def _worst_load(self, one: Running) -> float:
+        return max(map(self._load.__getitem__, one.links))
 
-    def _at_most(self, one: Running, link: int, load: float) -> float:
-        least = self._least[link]
-        # an infinite rate has no load; without a least there is no limit
-        return min(load, one.own / least) if load and least else load
+    def _load_of(self, one: Running, link: int) -> float:  # noqa: ARG002
+        return self._load[link]
+
+    def _at_most(self, one: Running, link: int) -> float:
+        load, least = self._load_of(one, link), self._least[link]
+        return min(load, one.own / least) if least else load
 
 
 class ExpectedShares(Shares):
@@ -173,26 +186,29 @@ class ExpectedShares(Shares):
     ----------
     traffic : Traffic
     contention : Contention
-    excess : float
-        Most that a job's own demand is above that which others see, in bytes a second.
     """
 
-    def __init__(self, traffic: Traffic, contention: Contention, excess: float) -> None:
-        super().__init__(traffic, contention)
-        # less a margin for the rounding of what a job sees
-        self._calm_below = [rate * (1 - 1e-9) - excess for rate in traffic.rate]
+    def affected(self, changes: list[Change]) -> Iterable[Running]:
+        """Give the jobs that have S of a link that changed, or may have now."""
+        found: dict[int, Running] = {}
+        for link, before, _ in changes:
+            rate = self._rate[link]
+            # a little more than what was demanded: `before` is rounded
+            most = max(before * rate * (1 + 1e-9), self._total[link])
+            for one in self._on[link].values():
+                if one.own + (most - one.among) >= one.load * rate:
+                    found[one.job] = one
+        return found.values()
 
-    def calm(self, link: int) -> bool:
-        """Whether a link slows no job on it, whatever the job adds to the expectation."""
-        return self._total[link] <= self._calm_below[link]
+    def _worst_load(self, one: Running) -> float:
+        return max(self._load_of(one, link) for link in one.links)
 
-    def load(self, one: Running, link: int) -> float:
-        """Demand on a link, as a job on it sees it, over its rate."""
+    def _load_of(self, one: Running, link: int) -> float:
         # in this order, a job alone sees its own demand to the last digit
         return (one.own + (self._total[link] - one.among)) / self._rate[link]
 
 
-def rule(contention: Contention, traffic: Traffic, nics: int, excess: float | None) -> Rule:
+def rule(contention: Contention, traffic: Traffic, nics: int, *, alike: bool) -> Rule:
     """Make the rule of a model.
 
     Parameters
@@ -201,8 +217,8 @@ def rule(contention: Contention, traffic: Traffic, nics: int, excess: float | No
     traffic : Traffic
     nics : int
         Links that are NICs, the first ones.
-    excess : float or None
-        See `ExpectedShares`; None where all see the same demand.
+    alike : bool
+        Whether others see the same demand of a job as the job itself.
 
     Returns
     -------
@@ -212,6 +228,4 @@ def rule(contention: Contention, traffic: Traffic, nics: int, excess: float | No
         return Free()
     if contention.model == "pollux":
         return Static(traffic, nics, contention)
-    if excess is not None:
-        return ExpectedShares(traffic, contention, excess)
-    return Shares(traffic, contention)
+    return (Shares if alike else ExpectedShares)(traffic, contention)

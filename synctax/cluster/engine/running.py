@@ -1,6 +1,7 @@
 """A job while it runs: where, how fast, and how far it has come."""
 
 from dataclasses import dataclass, field
+from math import inf
 
 from synctax.cluster.jobs import Placement
 
@@ -28,6 +29,11 @@ class Running:
     start_ns : int
     remaining_ns : int or float
         At `since_ns`; whole until the job has been advanced.
+    limit : float
+        Load of a link above which MIN_BW may hold for this job.
+    load, factor, stretch : float
+        S before and after it is divided by `alone` where that is wanted, and the stretch
+        that comes of it.
     alone, alone_stretch : float
         S without other jobs, and the stretch that comes of it.
     """
@@ -46,6 +52,8 @@ class Running:
     remaining_ns: int | float
     alone: float = 1.0
     alone_stretch: float = 1.0
+    limit: float = inf
+    load: float = 1.0
     factor: float = 1.0
     stretch: float = 1.0
     since_ns: int = field(init=False)

@@ -110,12 +110,12 @@ def simulate(  # noqa: PLR0913 - each choice is one of its own
 class Options:
     """The choices of `simulate`."""
 
-    contention: Contention
-    policy: Policy | str | None
-    queue: str | None
-    rates: Rates | None
-    interference: bool
-    on_progress: Progress | None
+    contention: Contention = DEFAULT
+    policy: Policy | str | None = None
+    queue: str | None = None
+    rates: Rates | None = None
+    interference: bool = False
+    on_progress: Progress | None = None
 
 
 def run(
@@ -168,7 +168,7 @@ def _floor(
 ) -> Floor:
     asked = demands(jobs, cluster, options.contention.basis, options.rates)
     traffic = make_traffic(cluster.links, asked)
-    how = rule(options.contention, traffic, cluster.servers, asked.excess)
+    how = rule(options.contention, traffic, cluster.servers, alike=asked.alike)
     given = options.rates is not None
     placer = Placer(jobs, cluster, asked, options.contention, given=given)
     blame = Blame(how, traffic) if options.interference else None

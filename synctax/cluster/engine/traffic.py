@@ -9,6 +9,9 @@ from synctax.cluster.engine.demands import Demands
 from synctax.cluster.engine.running import Running
 from synctax.cluster.machines import Links
 
+Change = tuple[int, float, int]
+"""A link, and its load and number of jobs before jobs came or went."""
+
 
 class Traffic:
     """Links and the jobs on them.
@@ -24,8 +27,8 @@ class Traffic:
         What each link carries, in bytes a second.
     on : list of dict
         Jobs on each link by number, those that came first in front.
-    total : list of float
-        Their demands together, as of the last `settle`.
+    total, load : list of float
+        Their demands together, as of the last `settle`, and over the rate.
     recomputed : int
         How many times the demands on some link were added up.
     """
@@ -34,14 +37,12 @@ class Traffic:
         many = links.bytes_per_s.size
         self.rate: list[float] = links.bytes_per_s.tolist()
         self.on: list[dict[int, Running]] = [{} for _ in range(many)]
-        self.total = [0.0] * many
+        self.total, self.load = [0.0] * many, [0.0] * many
         self.recomputed = 0
         self._scale = demands.scale
         self._exact = [0] * many
         self._changed: dict[int, None] = {}
-        self._calm = [True] * many
-        self._busy, self._over = [False] * many, [False] * many
-        self._seen_ns = [0] * many
+        self._jobs = [0] * many
         self._busy_ns, self._over_ns = [0] * many, [0] * many
 
     def join(self, one: Running) -> None:
@@ -58,43 +59,42 @@ class Traffic:
             self._exact[link] -= one.exact
             self._changed[link] = None
 
-    def settle(self, now_ns: int, calm: Callable[[int], bool]) -> Iterable[Running]:
+    def settle(
+        self, now_ns: int, affected: Callable[[list[Change]], Iterable[Running]]
+    ) -> Iterable[Running]:
         """Bring the links up to date on which jobs came or went.
 
         Parameters
         ----------
         now_ns : int
-        calm : callable
-            Whether a link slows no job that is on it.
+        affected : callable
+            Which jobs may have another S now that these links have changed.
 
         Returns
         -------
         iterable of Running
-            Jobs on links that slow, or slowed until now.
+            These.
         """
-        affected: dict[int, Running] = {}
+        changes = []
         for link in self._changed:
-            self._look(link, now_ns)
-            was, self._calm[link] = self._calm[link], calm(link)
-            if not (was and self._calm[link]):
-                affected.update(self.on[link])
+            changes.append((link, self.load[link], self._jobs[link]))
+            self._look(link, now_ns, self._exact[link] / self._scale)
         self._changed.clear()
-        return affected.values()
+        return affected(changes)
 
     def demanded(self) -> list[float]:
         """Tell the demands on each link together as of now, jobs of this instant too."""
         return [exact / self._scale for exact in self._exact]
 
-    def _look(self, link: int, now_ns: int) -> None:
-        passed_ns = now_ns - self._seen_ns[link]
-        self._seen_ns[link] = now_ns
-        if self._busy[link]:
-            self._busy_ns[link] += passed_ns
-        if self._over[link]:
-            self._over_ns[link] += passed_ns
-        total = self.total[link] = self._exact[link] / self._scale
-        self._busy[link] = bool(self.on[link])
-        self._over[link] = total > self.rate[link]
+    def _look(self, link: int, now_ns: int, total: float) -> None:
+        rate, jobs = self.rate[link], len(self.on[link])
+        # what began is taken off, what ends is added: the difference is how long it was
+        if (not jobs) is not (not self._jobs[link]):
+            self._busy_ns[link] += -now_ns if jobs else now_ns
+        if (total > rate) is not (self.total[link] > rate):
+            self._over_ns[link] += -now_ns if total > rate else now_ns
+        self.total[link], self._jobs[link] = total, jobs
+        self.load[link] = total / rate
         self.recomputed += 1
 
     @property

@@ -19,7 +19,8 @@ class Meter:
         self._gpus: list[int] = gpus.tolist()
         self._free = list(self._gpus)
         self._free_now = sum(self._gpus)
-        self._beside_now = 0
+        # of these, on servers where none is taken
+        self._whole_now = self._free_now
         self._waiting_now = 0
         self._since_ns = 0
         self._first_ns: int | None = None
@@ -34,7 +35,7 @@ class Meter:
         passed_ns = now_ns - self._since_ns
         self._since_ns = now_ns
         self._free_sum += passed_ns * self._free_now
-        self._beside_sum += passed_ns * self._beside_now
+        self._beside_sum += passed_ns * (self._free_now - self._whole_now)
         self._waiting_sum += passed_ns * self._waiting_now
 
     def wait(self, jobs: int) -> None:
@@ -44,21 +45,25 @@ class Meter:
 
     def take(self, placement: Placement) -> None:
         """Give GPUs to a job."""
+        free, gpus = self._free, self._gpus
         for server, workers in placement:
-            self._move(server, -workers)
+            before = free[server]
+            free[server] = before - workers
+            self._free_now -= workers
+            if before == gpus[server]:
+                self._whole_now -= before
 
     def release(self, placement: Placement, ran_ns: int) -> None:
         """Have back the GPUs of a job that ran."""
+        free, gpus = self._free, self._gpus
+        released = 0
         for server, workers in placement:
-            self._move(server, workers)
-            self._taken_sum += workers * ran_ns
-
-    def _move(self, server: int, more: int) -> None:
-        free, all_of_it = self._free[server], self._gpus[server]
-        after = self._free[server] = free + more
-        self._free_now += more
-        before_beside = free if free < all_of_it else 0
-        self._beside_now += (after if after < all_of_it else 0) - before_beside
+            after = free[server] = free[server] + workers
+            released += workers
+            if after == gpus[server]:
+                self._whole_now += after
+        self._free_now += released
+        self._taken_sum += released * ran_ns
 
     def read(self, traffic: Traffic) -> Use:
         """Write down the use of the time from the first instant to the last."""
