@@ -36,6 +36,8 @@ COMMANDS = {
     "fit-evt": "Fit how the wait grows with the ranks of a group: extreme values.",
     "plan": "Tell where ranks of TP, PP, DP, CP and EP should sit, and why.",
     "verify": "Check that the groups of a job sit where they should.",
+    "simulate": "Run the jobs of a trace on a cluster whose NICs they share.",
+    "characterize": "Tell what an iteration of a job takes alone, without a GPU.",
     "record": "Run a job and record the traces of its ranks; delay it on purpose.",
     "inject": "Delay a job on purpose and tell whether the delays come back.",
     "synth": "Write traces of a made-up job, with the true waits beside them.",

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -11,13 +11,12 @@ from typing import Final
 import numpy as np
 
 from synctax.arrays import F64
+from synctax.cluster.jobs import LARGEST_S
 from synctax.errors import BadInputError, SynctaxError
 
 NEEDED: Final = ("job_id", "start_s", "end_s")
 SUBMITTED: Final = "submit_s"
 
-LARGEST_S: Final = 9.2e9
-"""What fits into an int64 of nanoseconds."""
 
 SHOWN: Final = 3
 """Bad lines that a message names."""
@@ -136,3 +135,25 @@ def _time_s(row: Mapping[str, str | None], column: str) -> float:
     if not abs(value) <= LARGEST_S:
         raise ValueError(f"{column} is {text[:40]}; {expected}, at most {LARGEST_S:g}")
     return value
+
+
+def measured_of(job_id: Sequence[str], start_s: F64, end_s: F64) -> Measured | None:
+    """Take measured times that a trace tells itself.
+
+    Parameters
+    ----------
+    job_id : sequence of n str
+    start_s, end_s : (n,) float64
+        NaN where not known.
+
+    Returns
+    -------
+    Measured or None
+        None where no job has both.
+    """
+    known = np.flatnonzero(~np.isnan(start_s) & ~np.isnan(end_s))
+    if not known.size:
+        return None
+    ids = tuple(job_id[at] for at in known.tolist())
+    unknown = np.full(known.size, np.nan)
+    return Measured(ids, unknown, start_s[known], end_s[known])

@@ -1,4 +1,4 @@
-"""The table of `simulate`."""
+"""The tables of `simulate`."""
 
 from synctax.schema.table import Column, Table
 
@@ -42,5 +42,19 @@ SIMULATE = Table(
         Column("network_share", "float", "", "share of the training that was network time"),
         Column("measured_training_s", "float", "s", "measured; null where it was not"),
         Column("measured_jct_s", "float", "s", "measured; null where it was not"),
+    ),
+)
+
+SIMULATE_CLUSTERS = Table(
+    "synctax.simulate-clusters/1",
+    "Clusters that are built in: one row each.",
+    (
+        Column("cluster", "str", "", "as `--cluster` reads it"),
+        Column("servers", "int", "", "how many"),
+        Column("gpus", "int", "", "of all of them"),
+        Column("gpu_type", "str", "", "kinds of GPUs; null where it does not matter"),
+        Column("nic_gb_per_s", "float", "gb_per_s", "of a server, the slowest"),
+        Column("policy", "str", "", "which servers a job gets, if not told otherwise"),
+        Column("queue", "str", "", "who may start, if not told otherwise"),
     ),
 )

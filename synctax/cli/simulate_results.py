@@ -1,0 +1,229 @@
+"""Results of `simulate`: rows, envelope, notes, and the timeline's file."""
+
+import gzip
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from synctax.cli.simulate_setup import Asked, Setup
+from synctax.cluster.columns import simulate_columns
+from synctax.cluster.fidelity import Fidelity
+from synctax.cluster.machines import Cluster
+from synctax.cluster.metrics import by_width, culprits, summary
+from synctax.cluster.simulation import Simulation
+from synctax.cluster.timeline import MANY_SLICES, chrome_trace, slices
+from synctax.notes import Note
+from synctax.report import simulate_words as words
+from synctax.report.files import replacing
+from synctax.report.output import Result
+from synctax.schema.simulate import SIMULATE
+
+MOST_PAIRS: Final = 1_000
+"""Pairs of jobs in an envelope, those that lost most."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A simulation, how it was asked for, and how near it is to measured times.
+
+    Parameters
+    ----------
+    asked : Asked
+    setup : Setup
+    simulation : Simulation
+    fidelity : Fidelity or None
+    """
+
+    asked: Asked
+    setup: Setup
+    simulation: Simulation
+    fidelity: Fidelity | None = None
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was left out, inferred or odd."""
+        compared = () if self.fidelity is None else self.fidelity.notes
+        setup = self.setup
+        return (*setup.cluster.notes, *setup.read.notes, *self.simulation.notes, *compared)
+
+
+def noted(found: Found) -> list[Note | str]:
+    """List what is said on stderr."""
+    return [*counted(found), *found.setup.tax.notes, *found.notes]
+
+
+def counted(found: Found) -> Iterator[str]:
+    """Say what bytes were held against what, where rows of the trace tell them."""
+    jobs = found.simulation.jobs
+    how = [f"{one} ({many:,})" for one, many in found.setup.read.counting]
+    if len(how) > 1 and jobs.nic_bytes.any():
+        yield f"network_bytes are counted in several ways: {', '.join(how)}"
+
+
+def result(found: Found) -> Result:
+    """Make the table of jobs, with the cluster's numbers in its envelope."""
+    simulation, near = found.simulation, found.fidelity
+    measured: dict[str, Any] = {}
+    if near is not None:
+        for name in ("measured_training_s", "measured_jct_s"):
+            measured[name] = np.full(len(simulation.jobs), np.nan)
+            measured[name][near.row] = getattr(near, name)
+    columns = simulate_columns(simulation, **measured)
+    return Result(
+        SIMULATE, SIMULATE.to_frame(columns), parameters(found), found.notes, told(found)
+    )
+
+
+def parameters(found: Found) -> dict[str, Any]:
+    """Tell what was asked."""
+    asked, setup, charge = found.asked, found.setup, found.setup.charge
+    simulation = found.simulation
+    return {
+        "trace": asked.trace,
+        "cluster": cluster_told(setup.cluster),
+        "policy": simulation.policy,
+        "queue": simulation.queue,
+        "contention": asdict(simulation.contention),
+        "counting": [{"counting": one, "jobs": many} for one, many in setup.read.counting],
+        "pool": setup.read.pool or None,
+        "seed": asked.seed,
+        "tax": None
+        if charge is None
+        else {
+            "name": charge.name,
+            "method": charge.method,
+            "n_fit": charge.model.n_fit,
+            "a_us": charge.a_us,
+            "a_lo_us": charge.a_lo_us,
+            "a_hi_us": charge.a_hi_us,
+        },
+    }
+
+
+def cluster_told(cluster: Cluster) -> dict[str, Any]:
+    """Tell a cluster as its file does: groups of servers that are alike."""
+    keys = ("gpus", "gpu_type", "nic_bytes_per_s", "nvlink_bytes_per_s", "speed")
+    groups: list[dict[str, Any]] = []
+    values = (np.asarray(getattr(cluster, key)).tolist() for key in keys)
+    for one in zip(*values, strict=True):
+        group = {
+            key: None if value != value else value
+            for key, value in zip(keys, one, strict=True)
+        }
+        if groups and {**groups[-1], "count": 0} == {"count": 0, **group}:
+            groups[-1]["count"] += 1
+        else:
+            groups.append({"count": 1, **group})
+    return {
+        "name": cluster.name or None,
+        "servers": groups,
+        "tiers": [asdict(one) for one in cluster.tiers],
+    }
+
+
+def told(found: Found) -> dict[str, Any]:
+    """Tell the cluster's numbers, and in words what they come to."""
+    simulation, read = found.simulation, found.setup.read
+    pairs = simulation.interference
+    return {
+        **summary(simulation).told(),
+        "widths": _records(by_width(simulation)),
+        "links": _links(simulation),
+        "interference": None if pairs is None else _pairs(simulation),
+        "interference_pairs": None if pairs is None else int(pairs.job.size),
+        "culprits": None if pairs is None else _culprits(simulation),
+        "fidelity": None if found.fidelity is None else _fidelity(found.fidelity),
+        "profiles": [_profile(one) for one in read.profiles],
+        "verdict": list(words.verdict(simulation)),
+        "basis": list(words.assumed(simulation)),
+    }
+
+
+def _records(columns: Any) -> list[dict[str, Any]]:
+    """Return rows of a dataclass of arrays."""
+    values = {name: column.tolist() for name, column in asdict(columns).items()}
+    return [
+        dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)
+    ]
+
+
+def _links(simulation: Simulation) -> list[dict[str, Any]]:
+    use, links = simulation.use, simulation.cluster.links
+    rows = zip(
+        links.name,
+        links.bytes_per_s.tolist(),
+        use.busy_s.tolist(),
+        use.oversubscribed_s.tolist(),
+        strict=True,
+    )
+    keys = ("link", "bytes_per_s", "busy_s", "oversubscribed_s")
+    return [dict(zip(keys, row, strict=True)) for row in rows]
+
+
+def _pairs(simulation: Simulation) -> list[dict[str, Any]]:
+    pairs, ids = simulation.interference, simulation.jobs.job_id
+    assert pairs is not None  # noqa: S101 - asked of simulations that have them
+    return [
+        {"job_id": ids[job], "by": ids[by], "shared_s": shared_s, "lost_s": lost_s}
+        for job, by, shared_s, lost_s in zip(
+            *(
+                column[:MOST_PAIRS].tolist()
+                for column in (pairs.job, pairs.by, pairs.shared_s, pairs.lost_s)
+            ),
+            strict=True,
+        )
+    ]
+
+
+def _culprits(simulation: Simulation) -> list[dict[str, Any]]:
+    assert simulation.interference is not None  # noqa: S101 - as above
+    ids = simulation.jobs.job_id
+    rows = _records(culprits(simulation.interference))[:MOST_PAIRS]
+    return [{"job_id": ids[row.pop("job")], **row} for row in rows]
+
+
+def _fidelity(near: Fidelity) -> dict[str, Any]:
+    return {
+        "jobs": near.jobs,
+        "resamples": near.resamples,
+        "level": near.level,
+        "seed": near.seed,
+        "distances": [asdict(one) for one in near.distances],
+    }
+
+
+def _profile(one: Any) -> dict[str, Any]:
+    return {key: value for key, value in asdict(one).items() if key != "notes"}
+
+
+SUFFIXES: Final = (".json", ".json.gz")
+"""Of a timeline."""
+
+
+def write_timeline(
+    simulation: Simulation, path: Path, servers: frozenset[int] | None
+) -> Sequence[str]:
+    """Write a timeline, whole or not at all, and return what is to be said of it.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    pieces = chrome_trace(simulation, servers=servers)
+    with replacing(path) as file:
+        if path.name.endswith(".gz"):
+            # without name and time: the same simulation gives the same file
+            with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+                packed.writelines(pieces)
+        else:
+            file.writelines(pieces)
+    many = slices(simulation, servers)
+    said = (
+        f"the timeline has {many:,} slices, and viewers become slow with more than "
+        f"{MANY_SLICES:,}; --timeline-servers 0-99 writes some servers only"
+    )
+    return [said] if many > MANY_SLICES else []

@@ -1,0 +1,144 @@
+"""What a simulation comes to, in sentences."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from synctax.cluster.jobs import Jobs
+from synctax.cluster.metrics import Summary, Times, culprits, summary, times
+from synctax.cluster.settings import Contention
+from synctax.cluster.simulation import Simulation
+from synctax.texts import counted, number, percent, size_bytes, time_us
+
+_US_PER_S = 1e6
+
+MOSTLY = 0.1
+"""Share of all lost time from which on a job is named as its cause."""
+
+
+def seconds(value_s: float) -> str:
+    """Write a time that is given in seconds, up to hours.
+
+    Examples
+    --------
+    >>> seconds(0.0), seconds(93.25), seconds(14_614)
+    ('0 s', '93.2 s', '4.06 h')
+    """
+    return time_us(value_s * _US_PER_S) if value_s else "0 s"
+
+
+def job_name(jobs: Jobs, at: int) -> str:
+    """Name a job, with what it trains where that is known."""
+    workload = jobs.workload[at]
+    return f"{jobs.job_id[at]} ({workload})" if workload else jobs.job_id[at]
+
+
+def verdict(simulation: Simulation) -> Iterator[str]:
+    """Say how long jobs took, of that waited, and what contention did to them.
+
+    Yields
+    ------
+    str
+        The first is the answer to what most people ask.
+    """
+    told, found = summary(simulation), times(simulation)
+    yield (
+        f"{counted(told.jobs, 'job')} on {where(simulation)}, {simulation.policy}, "
+        f"{simulation.queue}: mean JCT {seconds(told.jct_mean_s)}, of it "
+        f"{seconds(told.wait_mean_s)} waiting ({_of(told.wait_mean_s, told.jct_mean_s)})"
+    )
+    yield stretched(simulation, told, found)
+    yield from _by_whom(simulation, told)
+    yield (
+        f"{percent(told.utilisation)} of the GPUs' {seconds(told.makespan_s)} were in use; "
+        f"{number(told.queue_mean)} jobs waited on average, {told.queue_max:,} at most; "
+        f"{percent(told.fragmentation)} of free GPUs were on servers in use"
+    )
+
+
+def where(simulation: Simulation) -> str:
+    """Say on how much of what jobs ran."""
+    cluster = simulation.cluster
+    named = f" of {cluster.name}" if cluster.name else ""
+    many = f"{counted(cluster.total_gpus, 'GPU')}{named}"
+    return f"{many} ({counted(cluster.servers, 'server')})"
+
+
+def _of(part: float, whole: float) -> str:
+    return percent(part / whole) if whole else percent(0.0)
+
+
+def stretched(simulation: Simulation, told: Summary, found: Times) -> str:
+    """Say how much longer jobs trained for others' traffic."""
+    if simulation.contention.model == "tiresias":
+        return "contention: none is modelled (tiresias); jobs train as long as alone"
+    if not told.jobs_slowed:
+        return "contention: no job was slowed by traffic of others"
+    worst = int(np.argmax(found.slowdown))
+    return (
+        f"contention stretched training by {percent(told.lost_share)}: "
+        f"{told.jobs_slowed:,} of {counted(told.jobs, 'job')} slowed, by "
+        f"{seconds(told.lost_mean_s * told.jobs / told.jobs_slowed)} on average; most of "
+        f"all {job_name(simulation.jobs, worst)}, {number(told.slowdown_max)} × as long as "
+        "alone"
+    )
+
+
+def _by_whom(simulation: Simulation, told: Summary) -> Iterator[str]:
+    pairs = simulation.interference
+    if pairs is None or not pairs.job.size or not told.jobs_slowed:
+        return
+    found = culprits(pairs)
+    whole_s = float(found.lost_s.sum())
+    share = float(found.lost_s[0]) / whole_s if whole_s else 0.0
+    named = job_name(simulation.jobs, int(found.job[0]))
+    if share < MOSTLY:
+        yield (
+            f"no job stands out as the cause: {counted(found.job.size, 'job')} slowed "
+            f"others; most of all {named}, {percent(share)} of all that was lost"
+        )
+        return
+    others = counted(int(found.victims[0]), "other")
+    yield (
+        f"mostly by {named}: {others} lost {seconds(float(found.lost_s[0]))} to it, "
+        f"{percent(share)} of all that was lost"
+    )
+
+
+def assumed(simulation: Simulation) -> Iterator[str]:
+    """Say by which model the numbers are, and in which units demands were held."""
+    how, cluster = simulation.contention, simulation.cluster
+    yield f"model: {_model(how)}"
+    rates = cluster.nic_bytes_per_s
+    low, high = size_bytes(float(rates.min())), size_bytes(float(rates.max()))
+    between = low if low == high else f"{low} to {high}"
+    text = (
+        f"NICs carry {between} a second" if np.isfinite(rates.max()) else "NICs: no limit"
+    )
+    for tier in cluster.tiers:
+        text += (
+            f"; blocks of {tier.servers:,} servers share uplinks of 1/"
+            f"{number(tier.oversubscription)} of their NICs"
+        )
+    taxed = simulation.jobs.tax_s > 0
+    if taxed.any():
+        text += f"; iterations of {int(taxed.sum()):,} jobs hold tax"
+    yield text
+
+
+def _model(how: Contention) -> str:
+    aware = "; NVLink within servers" if how.placement_aware else ""
+    if how.model == "tiresias":
+        return f"tiresias, no contention{aware}"
+    if how.model == "pollux":
+        scope = "iterations" if how.static_scope == "time" else "network time"
+        return f"pollux, {scope} × {number(how.static_factor)} while a NIC is shared{aware}"
+    basis = {
+        "iteration": "bytes of an iteration over its time",
+        "network": "bytes of an iteration over its network time",
+        "overlap": "own rate while sending, and what it meets of others on average",
+    }[how.basis]
+    share = how.min_bandwidth_share
+    least = f"at least {percent(share)} of a NIC a job" if share else "no least share"
+    solo = "; factors over those alone" if how.normalise_solo else ""
+    return f"mosim, demand basis {how.basis}: {basis}; {least}{solo}{aware}"
