@@ -92,7 +92,7 @@ def from_astra(
     if traces is not None and network is not None:
         each = {id(one): one for one in traces.nodes}.values()
         model_s = float(np.max([_model_s(one, network) for one in each]))
-    times = _modelled(sent, model_s) if log is None else _logged(log, model_s)
+    times = _modelled(sent, model_s) if log is None else _logged(log, sent, model_s)
     sent_bytes, barriers, bytes_from, notes = _sent(sent)
     read = next(one.name for one in (traces, log) if one is not None)
     return Profile(
@@ -132,9 +132,21 @@ def _gpus(
     return next(iter(told.values()))
 
 
-def _logged(log: AstraLog, model_s: float) -> _Times:
+def _computes_ns(log: AstraLog, sent: Sends | None) -> F64:
+    """Say how long each GPU computes."""
+    if log.exposed_ns[0] >= 0:
+        return (log.wall_ns - log.exposed_ns).astype(np.float64)
+    if sent is None:
+        raise SynctaxError(
+            f"{log.name}: this ASTRA-sim printed no exposed communication; give its Chakra "
+            "traces, too, which have the durations of computation"
+        )
+    return np.minimum(sent.compute_s * NS_PER_S, log.wall_ns)
+
+
+def _logged(log: AstraLog, sent: Sends | None, model_s: float) -> _Times:
     """Take times from the log."""
-    computes = (log.wall_ns - log.exposed_ns).astype(np.float64)
+    computes = _computes_ns(log, sent)
     pace, compute = float(log.wall_ns.max()), float(computes.max())
     network_s = (pace - compute) / NS_PER_S
     notes = [
@@ -163,10 +175,13 @@ def _logged(log: AstraLog, model_s: float) -> _Times:
                 f"{number(network_s * 1e3)} ms that are not hidden",
             )
         )
+    words = "ASTRA-sim's log: wall time less exposed communication, the most of any GPU"
+    if log.exposed_ns[0] < 0:
+        words = "Chakra traces: durations of computation, the most of any GPU"
     return _Times(
         compute / NS_PER_S,
         network_s,
-        "ASTRA-sim's log: wall time less exposed communication, the most of any GPU",
+        words,
         "ASTRA-sim's log: wall time of the slowest GPU less that computation",
         tuple(notes),
     )

@@ -1,28 +1,27 @@
 """Logs of ASTRA-sim: how long each simulated GPU ran, computed and communicated.
 
-Every version since exposed communication is counted prints, of each GPU,
-`sys[0] finished, 281004516 cycles, exposed communication 261004516 cycles.`; since 2025
-also `sys[0], Wall time: ...`, `GPU time`, `Comm time` and others. A cycle is 1 ns.
+Of each GPU it prints `sys[0] finished, 281004516 cycles`, since 2024 with `, exposed
+communication 261004516 cycles.`, and since 2025 also `sys[0], Wall time: ...`, `GPU time`,
+`Comm time` and others. A cycle is 1 ns.
 """
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from synctax.arrays import I64
+from synctax.arrays import ABSENT, I64
 from synctax.cluster.characterize.astra_files import whole
 from synctax.errors import BadInputError
 
 KIND: Final = "a log of ASTRA-sim"
 
-NS_PER_CYCLE: Final = 1
-
 _FINISHED: Final = re.compile(
     rb"sys\[(\d{1,9})\] finished, (\d{1,20}) cycles"
-    rb"(?:, exposed communication (\d{1,20}) cycles)?"
+    rb"(?:, exposed communication (\d{1,20}) cycles|(?!,))"
 )
 _STATISTIC: Final = re.compile(
     rb"sys\[(\d{1,9})\], (Wall|CPU|GPU|Comm|Remote mem) time: (\d{1,20})[ \t]*\r?\n"
@@ -85,24 +84,30 @@ def log_of(text: bytes, *, name: str) -> AstraLog:
     Raises
     ------
     BadInputError
-        If no GPU finished, one is missing or there twice, exposed communication is not
-        told, or a time cannot be.
+        If no GPU finished, one is missing or there twice, exposed communication is told of
+        some only, or a time cannot be.
     """
     finished = _finished(text, name)
     statistics = _statistics(text, name)
     if not finished:
         raise BadInputError(
-            f"{name}: expected {KIND}, found no line 'sys[0] finished, ... cycles, exposed "
-            "communication ... cycles.'; the run has to end"
+            f"{name}: expected {KIND}, found no line 'sys[0] finished, ... cycles'; the "
+            "run has to end"
         )
     _complete(finished.keys(), "finished", max(finished), name)
+    untold = [sys for sys, (_, exposed) in finished.items() if exposed < 0]
+    if 0 < len(untold) < len(finished):
+        raise BadInputError(
+            f"{name}: expected the exposed communication of every GPU, found none of "
+            f"sys[{untold[0]}]: the log is not complete"
+        )
     if statistics:
         told = {sys for sys, what in statistics if what == "Wall"}
         _complete(told, "statistics", max(finished), name)
     n = len(finished)
     wall = np.array([finished[sys][0] for sys in range(n)], np.int64)
     exposed = np.array([finished[sys][1] for sys in range(n)], np.int64)
-    comm = np.array([statistics.get((sys, "Comm"), -1) for sys in range(n)], np.int64)
+    comm = np.array([statistics.get((sys, "Comm"), ABSENT) for sys in range(n)], np.int64)
     capped = np.where(comm >= 0, np.minimum(exposed, comm), exposed)
     return AstraLog(name, wall, capped, comm, exposed - capped)
 
@@ -113,12 +118,7 @@ def _finished(text: bytes, name: str) -> dict[int, tuple[int, int]]:
     for line in _FINISHED.finditer(text):
         sys, wall = int(line[1]), int(line[2])
         at = f"{name}, byte {line.start():,}"
-        if line[3] is None:
-            raise BadInputError(
-                f"{at}: expected the exposed communication of sys[{sys}] behind its "
-                "cycles, found none: the line is cut off, or of an older ASTRA-sim"
-            )
-        exposed = int(line[3])
+        exposed = ABSENT if line[3] is None else int(line[3])
         if sys in found:
             raise BadInputError(
                 f"{at}: expected one run, found that sys[{sys}] finished twice"
@@ -149,9 +149,9 @@ def _statistics(text: bytes, name: str) -> dict[tuple[int, str], int]:
     return found
 
 
-def _complete(there: object, what: str, last: int, name: str) -> None:
+def _complete(there: Collection[int], what: str, last: int, name: str) -> None:
     """Refuse a log that lacks a GPU below the last: it may be the slowest."""
-    known = set(there)  # type: ignore[call-overload]  # of keys or a set
+    known = set(there)
     missing = next((at for at in range(len(known)) if at not in known), len(known))
     if missing <= last:
         raise BadInputError(

@@ -48,8 +48,8 @@ def from_tax(
     Returns
     -------
     Profile
-        With `tax_s`: what a rank waited; NaN where no wait is known. `local_network_s` is known where all ranks ran on
-        one host, and is then the network time, too.
+        With `tax_s`: what a rank waited; NaN where no wait is known. `local_network_s` is
+        known where all ranks ran on one host, and is then the network time, too.
 
     Raises
     ------
