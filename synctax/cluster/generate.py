@@ -1,4 +1,4 @@
-"""Made-up traces that look like a public one: when jobs come, how wide and long they are."""
+"""Made-up traces that look like a public one: submissions, widths and run times."""
 
 from collections.abc import Mapping
 from math import log, sqrt

@@ -1,0 +1,175 @@
+"""Numbers and times out of the cells of a trace."""
+
+from datetime import UTC, datetime, timedelta
+from math import inf, isfinite, nan
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from synctax.cluster.convert.found import Tally
+from synctax.cluster.convert.reasons import NUMBER, TIME, LeftOutError
+from synctax.errors import SynctaxError
+
+ABSENT: Final = frozenset(
+    ("", "none", "null", "nan", "na", "n/a", "unknown", "(null)", "nat", "\\n")
+)
+"""What stands where there is nothing, in lower case."""
+
+_SHORTEST: Final = len("2017-10-07")
+
+
+def absent(text: str | None) -> bool:
+    """Whether a cell says that there is nothing."""
+    return not text or text.strip().lower() in ABSENT
+
+
+def number(text: str, name: str) -> float:
+    """Read a number; NaN where there is none.
+
+    Raises
+    ------
+    LeftOutError
+        If it is neither a finite number nor absent.
+    """
+    if absent(text):
+        return nan
+    try:
+        value = nan if "_" in text else float(text)
+    except ValueError:
+        value = nan
+    if not isfinite(value):
+        raise LeftOutError(NUMBER, f"{name} is {text!r}")
+    return value
+
+
+def count(text: str, name: str) -> float:
+    """Read a number of 0 or more; NaN where there is none.
+
+    Raises
+    ------
+    LeftOutError
+        If it is neither such a number nor absent.
+    """
+    value = number(text, name)
+    if value < 0:
+        raise LeftOutError(NUMBER, f"{name} is {text!r}")
+    return value
+
+
+class Clock:
+    """Seconds since 1970 of times that are written out.
+
+    Times that name their zone are what they say; others are of `zone`, or taken as they
+    stand where that is None, so that differences are those of the clock on the wall.
+
+    Parameters
+    ----------
+    zone : str or None
+        Such as `America/Los_Angeles`; `none` is None.
+    tally : Tally
+        Told of hours that a zone has twice or not at all.
+
+    Raises
+    ------
+    SynctaxError
+        If there is no such zone.
+    """
+
+    def __init__(self, zone: str | None, tally: Tally) -> None:
+        self.name = None if zone == "none" else zone
+        self._zone = None if self.name is None else _zone(self.name)
+        self._tally = tally
+        self._days: dict[str, float | None] = {}
+        self._times: dict[str, float] = {}
+
+    def seconds(self, text: str | None, name: str, not_before: float = nan) -> float:
+        """Read a time; NaN where there is none.
+
+        Parameters
+        ----------
+        text : str or None
+        name : str
+            What it is, for people.
+        not_before : float
+            What it cannot be before, on this clock: decides between the two times that
+            have one name where the zone's clock is set back. NaN for nothing.
+
+        Raises
+        ------
+        LeftOutError
+            If it is no time.
+        """
+        if text is None or absent(text):
+            return nan
+        # most times of a trace share their day and their time of day with others
+        day, time = text[:_SHORTEST], text[_SHORTEST:]
+        begun, passed = self._days.get(day), self._times.get(time)
+        if begun is not None and passed is not None:
+            return begun + passed
+        return self._slowly(text.strip(), name, not_before)
+
+    def text(self, seconds: float) -> str:
+        """Write a time as the trace's clock shows it."""
+        zone = self._zone or UTC
+        shown = datetime.fromtimestamp(round(seconds), zone).isoformat(" ")
+        return shown[: len("2017-10-07 01:11:39")]
+
+    def _slowly(self, text: str, name: str, not_before: float) -> float:
+        try:
+            when = datetime.fromisoformat(text)
+        except ValueError:
+            raise LeftOutError(TIME, f"{name} is {text!r}") from None
+        if when.tzinfo is not None:
+            return _since_1970(when)
+        if self._zone is None:
+            seconds = _since_1970(when.replace(tzinfo=UTC))
+            self._keep(text, seconds)
+            return seconds
+        return self._in_zone(text, when.replace(tzinfo=self._zone), not_before)
+
+    def _in_zone(self, text: str, when: datetime, not_before: float) -> float:
+        first, second = _since_1970(when), _since_1970(when.replace(fold=1))
+        if first == second:
+            midnight = when.replace(hour=0, minute=0, second=0, microsecond=0)
+            whole = midnight + timedelta(days=1)
+            if midnight.utcoffset() == when.utcoffset() == whole.utcoffset():
+                self._keep(text, first)
+            return first
+        if second < first:
+            self._tally.note(
+                "hour_skipped",
+                f"times that {self.name} does not have: the clock was set forward",
+                text,
+            )
+            return second
+        self._tally.note(
+            "hour_twice",
+            f"times that {self.name} has twice: the clock was set back; the first one that "
+            "keeps the job's times in order",
+            text,
+        )
+        return second if first < not_before else first
+
+    def _keep(self, text: str, seconds: float) -> None:
+        """Remember day and time of day of `YYYY-MM-DD hh:mm:ss` and nothing else."""
+        plain = len(text) == len("2017-10-07 01:11:39") and text[13] == text[16] == ":"
+        if plain and text[4] == text[7] == "-":
+            passed = 3600.0 * int(text[11:13]) + 60.0 * int(text[14:16]) + int(text[17:])
+            self._times[text[_SHORTEST:]] = passed
+            self._days[text[:_SHORTEST]] = seconds - passed
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise SynctaxError(
+            f"no time zone {name!r}; zones are named as America/Los_Angeles or UTC, and "
+            "none takes times as they stand"
+        ) from None
+
+
+def _since_1970(when: datetime) -> float:
+    try:
+        return when.timestamp()
+    except (OverflowError, ValueError):
+        return -inf
