@@ -31,6 +31,17 @@ LEAST_GROUP = 2
 """Ranks of the smallest group whose ranks wait for each other."""
 
 
+def together(*options: Decorator[Any]) -> Decorator[Any]:
+    """Make one decorator of several, which are listed in the order of the help."""
+
+    def decorate(command: Decorated) -> Decorated:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
 class Finite(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
     """A number that is neither `nan` nor infinite, and not below `least`."""
 

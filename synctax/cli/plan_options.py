@@ -1,10 +1,8 @@
 """Options of `plan` by what they are about: the job, the machine, the tax."""
 
-from typing import Any
-
 import click
 
-from synctax.cli.options import MAX_RANKS, Decorated, Decorator
+from synctax.cli.options import MAX_RANKS, together
 from synctax.cli.plan_types import (
     BLOCK_US,
     MEMORY_GB,
@@ -18,19 +16,7 @@ from synctax.cli.plan_types import (
 )
 from synctax.evt.methods import METHODS
 
-
-def _together(*options: Decorator[Any]) -> Decorator[Any]:
-    """Make one decorator of several, which are listed in the order of the help."""
-
-    def decorate(command: Decorated) -> Decorated:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-training_options = _together(
+training_options = together(
     click.option(
         "--sharding",
         type=click.Choice(("none", "optimizer", "gradients", "parameters")),
@@ -83,7 +69,7 @@ training_options = _together(
 )
 """How the job is run: what is sharded, recomputed, in which order ranks are numbered."""
 
-machine_options = _together(
+machine_options = together(
     click.option(
         "--domain",
         type=Count(MAX_RANKS),
@@ -151,7 +137,7 @@ machine_options = _together(
 )
 """What the machine has, and what is assumed of it."""
 
-charge_options = _together(
+charge_options = together(
     click.option(
         "--tax",
         "source",

@@ -60,7 +60,8 @@ class GpuType:
         if peaks[precision] is None:
             known = ", ".join(one for one, peak in peaks.items() if peak is not None)
             raise SynctaxError(
-                f"{self.name} has no peak of {precision}; it computes in {known}"
+                f"{self.name} has no units for {precision}; it computes in {known}: take "
+                "one of these, or another GPU"
             )
         return float(peaks[precision])
 

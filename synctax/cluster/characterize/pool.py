@@ -1,6 +1,7 @@
 """The workloads that jobs are drawn from where a trace names none."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from typing import Final
 
@@ -140,3 +141,21 @@ def workload(
         source=source,
         elementwise_bytes_per_sample=float(BYTES[dtype] * tally.moved),
     )
+
+
+def in_precision(workload: Workload, dtype: Precision) -> Workload:
+    """Compute a workload in another precision; gradients are reduced as before.
+
+    Parameters
+    ----------
+    workload : Workload
+    dtype : Precision
+        With 16 bits, what layers pass on has half as many bytes (mixed precision).
+
+    Returns
+    -------
+    Workload
+    """
+    wider = BYTES[dtype] / BYTES[workload.dtype]
+    moved = workload.elementwise_bytes_per_sample * wider
+    return replace(workload, dtype=dtype, elementwise_bytes_per_sample=moved)

@@ -1,0 +1,209 @@
+"""`synctax characterize`: what an iteration of a job takes alone, without GPUs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from synctax.cli.bandwidth_types import LATENCY_US, RATE_GB_PER_S
+from synctax.cli.characterize_options import import_options, pool_options
+from synctax.cli.characterize_sources import chosen_source, named
+from synctax.cli.characterize_types import EFFICIENCY, MEMORY_EFFICIENCY, Gpus
+from synctax.cli.options import MAX_RANKS, output_options, workers_option, workspace_options
+from synctax.cli.plan_types import Count
+from synctax.report.output import Output
+
+if TYPE_CHECKING:
+    from synctax.cluster.characterize.gpus import Precision
+
+
+@click.command()
+@click.argument("traces", nargs=-1, metavar="[TRACES]...")
+@pool_options
+@click.option(
+    "--gpus",
+    type=Gpus(),
+    metavar="LIST",
+    help="Workers of a job.  [default: 2,4,8]",
+)
+@click.option(
+    "--gpu-type",
+    metavar="NAME",
+    help="What computes (--list-gpu-types).  [default: v100]",
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(("fp32", "tf32", "fp16", "bf16")),
+    help="Of matrix products.  [default: of the workload]",
+)
+@click.option(
+    "--nic-gb-per-s",
+    type=RATE_GB_PER_S,
+    metavar="RATE",
+    default=0.625,
+    show_default=True,
+    help="NIC of a server, 10^9 bytes/s per direction; 0.625 are the 5 Gb/s of the MoSim "
+    "paper.",
+)
+@click.option(
+    "--nvlink-gb-per-s",
+    type=RATE_GB_PER_S,
+    metavar="RATE",
+    help="What a GPU sends to others of its server, 10^9 bytes/s.  [default: of the GPU]",
+)
+@click.option(
+    "--latency-us",
+    type=LATENCY_US,
+    metavar="US",
+    default=5.0,
+    show_default=True,
+    help="Of a step of a ring.",
+)
+@click.option(
+    "--efficiency",
+    type=EFFICIENCY,
+    metavar="SHARE",
+    help="Of the peak, reached by matrix products.  [default: 0.65 with fp32, 0.25 with "
+    "tf32, else 0.4]",
+)
+@click.option(
+    "--memory-efficiency",
+    type=MEMORY_EFFICIENCY,
+    metavar="SHARE",
+    default=0.75,
+    show_default=True,
+    help="Of the rate of memory, reached by all other operations.",
+)
+@click.option(
+    "--gpus-per-server",
+    type=Count(MAX_RANKS),
+    metavar="N",
+    help="All-reduce in two levels, over servers of so many workers.  [default: one ring "
+    "at the rate of a NIC, as in the MoSim paper]",
+)
+@import_options
+@click.option("--list-workloads", is_flag=True, help="List the pool.")
+@click.option("--list-gpu-types", is_flag=True, help="List the kinds of GPUs.")
+@workers_option
+@workspace_options
+@output_options
+def characterize(
+    traces: tuple[str, ...],
+    names: tuple[str, ...],
+    pool: Path | None,
+    model: str | None,
+    sequence: int | None,
+    batch_per_gpu: int | None,
+    gpus: tuple[int, ...] | None,
+    gpu_type: str | None,
+    dtype: "Precision | None",
+    nic_gb_per_s: float,
+    nvlink_gb_per_s: float | None,
+    latency_us: float,
+    efficiency: float | None,
+    memory_efficiency: float,
+    gpus_per_server: int | None,
+    astra_log: Path | None,
+    astra_et: Path | None,
+    astra_network: Path | None,
+    astra_groups: Path | None,
+    astra_sim: Path | None,
+    astra_system: Path | None,
+    astra_memory: Path | None,
+    iterations: int,
+    measured: bool,
+    list_workloads: bool,
+    list_gpu_types: bool,
+    workers: int | None,
+    workspace: Path,
+    no_cache: bool,
+    out: Output,
+) -> None:
+    r"""Tell what an iteration of a job takes alone: computation, network, bytes.
+
+    Without TRACES this is computed, for which no GPU is needed: operations of the layers
+    over a share of the GPU's peak, and a ring all-reduce of the gradients. With TRACES, or
+    what ASTRA-sim or SimAI wrote, it is what these tell. Each number says where it is from;
+    --format csv writes columns that simulate takes.
+
+    \b
+    Examples:
+      synctax characterize --workload resnet-50 --gpus 2,4,8,16
+      synctax characterize --model llama3-8b --sequence 8192 --gpu-type h100
+      synctax characterize --astra-log run.log --astra-et dp8/dp
+      synctax characterize run-17/ --format csv -o profile.csv
+    """
+    from synctax.report.output import emit, notes
+
+    if list_workloads or list_gpu_types:
+        _list(pool, out, gpus=list_gpu_types)
+        return
+    source = chosen_source()
+    from synctax.cli import characterize_setup as setup
+    from synctax.cli.characterize_results import result, rows
+
+    if source == "astra":
+        from synctax.cli.characterize_imports import Astra, of_astra
+
+        files = Astra(
+            astra_log,
+            astra_et,
+            astra_network,
+            astra_groups,
+            astra_sim,
+            astra_system,
+            astra_memory,
+        )
+        found = of_astra(files, named(names), iterations)
+    elif source == "traces":
+        from synctax.cli.characterize_imports import of_traces
+
+        if traces and measured:
+            raise click.UsageError("--measured are the last traces; leave out TRACES")
+        space = None if no_cache else workspace
+        found = of_traces(traces, named(names), iterations, workers, (space, out))
+    else:
+        from synctax.cluster.characterize.gpus import DEFAULT_GPU
+        from synctax.cluster.characterize.profile import Assumptions
+
+        shares = (efficiency, memory_efficiency, latency_us * 1e-6, gpus_per_server)
+        on = setup.On(
+            gpus or setup.DEFAULT_GPUS,
+            gpu_type or DEFAULT_GPU,
+            dtype,
+            nic_gb_per_s,
+            nvlink_gb_per_s,
+            Assumptions(*shares),
+        )
+        if model is not None:
+            if sequence is None:
+                raise click.UsageError(
+                    "--model needs --sequence: its operations grow with it"
+                )
+            workloads = setup.of_shape(model, sequence, batch_per_gpu or 1)
+        else:
+            workloads = setup.in_batches(setup.of_pool(names, pool), batch_per_gpu)
+        found = setup.computed(workloads, on)
+    notes(found.notes, out)
+    if out.fmt == "table":
+        from synctax.report import characterize_view as view
+        from synctax.report.output import show
+
+        show(view.profiles(rows(found)), out)
+    else:
+        emit(result(found), out)
+
+
+def _list(pool: Path | None, out: Output, *, gpus: bool) -> None:
+    from synctax.cli import characterize_results as results
+    from synctax.cli.characterize_setup import of_pool
+    from synctax.report import characterize_view as view
+    from synctax.report.output import emit, show
+    from synctax.schema.characterize import CHARACTERIZE_GPUS, CHARACTERIZE_WORKLOADS
+
+    table = CHARACTERIZE_GPUS if gpus else CHARACTERIZE_WORKLOADS
+    told = results.gpu_rows() if gpus else results.workload_rows(of_pool((), pool))
+    if out.fmt == "table":
+        show(view.gpus(told) if gpus else view.workloads(told), out)
+    else:
+        emit(results.listed(told, table), out)

@@ -1,0 +1,94 @@
+"""Results of `characterize`: rows and envelope of each of its tables."""
+
+from math import isnan, nan
+from typing import Any
+
+from synctax.cli.characterize_setup import Found
+from synctax.cluster.characterize.gpus import gpu_types
+from synctax.cluster.characterize.profile import Profile
+from synctax.cluster.characterize.workloads import Workload
+from synctax.report.output import Result
+from synctax.schema import Table
+from synctax.schema.characterize import (
+    CHARACTERIZE,
+    CHARACTERIZE_GPUS,
+    CHARACTERIZE_WORKLOADS,
+)
+
+Row = dict[str, Any]
+
+_GIGA = 1e9
+
+
+def rows(found: Found) -> list[Row]:
+    """Make a row of each profile."""
+    pairs = zip(found.profiles, found.workloads, strict=True)
+    return [{**_told(one), **_of(workload)} for one, workload in pairs]
+
+
+def result(found: Found) -> Result:
+    """Make the table of profiles."""
+    return _result(CHARACTERIZE, rows(found), found)
+
+
+def workload_rows(workloads: tuple[Workload, ...]) -> list[Row]:
+    """Make a row of each workload."""
+    names = CHARACTERIZE_WORKLOADS.names[1:]
+    return [
+        {"workload": one.name, **{name: getattr(one, name) for name in names}}
+        for one in workloads
+    ]
+
+
+def gpu_rows() -> list[Row]:
+    """Make a row of each kind of GPU."""
+    names = CHARACTERIZE_GPUS.names[1:]
+    return [
+        {"gpu_type": one.name, **{name: getattr(one, name) for name in names}}
+        for one in gpu_types()
+    ]
+
+
+def listed(told: list[Row], table: Table) -> Result:
+    """Make the table of what is built in."""
+    return _result(table, told, None)
+
+
+def _result(table: Table, told: list[Row], found: Found | None) -> Result:
+    frame = table.to_frame({name: [row[name] for row in told] for name in table.names})
+    if found is None:
+        return Result(table, frame)
+    return Result(table, frame, found.parameters, found.notes)
+
+
+def _told(one: Profile) -> Row:
+    iteration_s = one.compute_s + one.network_s + (0.0 if isnan(one.tax_s) else one.tax_s)
+    return {
+        "workload": one.workload,
+        "gpus": one.gpus,
+        "compute_s": one.compute_s,
+        "network_s": one.network_s,
+        "network_bytes": one.gpus * one.sent_bytes_per_worker,
+        "counting": "sent",
+        "barriers": one.barriers,
+        "local_network_s": one.local_network_s,
+        "tax_s": one.tax_s,
+        "iteration_s": iteration_s,
+        "network_share": one.network_s / iteration_s if iteration_s else nan,
+        "sent_bytes_per_worker": one.sent_bytes_per_worker,
+        "nic_gb_per_s": one.sent_bytes_per_worker / one.network_s / _GIGA
+        if one.network_s
+        else nan,
+        "gpu_type": one.gpu_type or None,
+        "compute_from": one.compute_from,
+        "network_from": one.network_from,
+        "bytes_from": one.bytes_from,
+    }
+
+
+def _of(workload: Workload | None) -> Row:
+    names = ("dtype", "dataset", "batch_per_gpu", "parameters", "gradient_bytes")
+    if workload is None:
+        return dict.fromkeys((*names, "flop_per_gpu"))
+    flop = workload.batch_per_gpu * workload.flop_per_sample
+    return {**{name: getattr(workload, name) for name in names}, "flop_per_gpu": flop}

@@ -1,0 +1,181 @@
+"""What `characterize` computes: workloads, GPUs and networks as options name them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import click
+
+from synctax.cli.asking import bad_option, read_named
+from synctax.cluster.characterize.gpus import DEFAULT_GPU, Precision, gpu_type
+from synctax.cluster.characterize.pool import in_precision
+from synctax.cluster.characterize.profile import Assumptions, Profile, profile
+from synctax.cluster.characterize.workloads import Workload
+from synctax.cluster.inputs.pool import read_pool
+from synctax.notes import Note
+
+DEFAULT_GPUS = (2, 4, 8)
+"""Of the jobs of the MoSim paper's traces: 2 to 8."""
+
+BYTES_PER_GB = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class On:
+    """What workloads run on, as options say.
+
+    Parameters
+    ----------
+    gpus : tuple of int
+    gpu_type : str
+    dtype : Precision or None
+        None: of each workload.
+    nic_gb_per_s : float
+    nvlink_gb_per_s : float or None
+        None: of the kind of GPU.
+    assumptions : Assumptions
+    """
+
+    gpus: tuple[int, ...] = DEFAULT_GPUS
+    gpu_type: str = DEFAULT_GPU
+    dtype: Precision | None = None
+    nic_gb_per_s: float = 0.625
+    nvlink_gb_per_s: float | None = None
+    assumptions: Assumptions = field(default_factory=Assumptions)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Profiles and what is known of their workloads.
+
+    Parameters
+    ----------
+    profiles : tuple of Profile
+    workloads : tuple of Workload or None
+        For each profile; None where nothing but the profile is known.
+    parameters : dict
+        What was asked.
+    """
+
+    profiles: tuple[Profile, ...]
+    workloads: tuple[Workload | None, ...]
+    parameters: dict[str, object]
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Of all profiles; what is said of several is said once."""
+        every = [note for one in self.profiles for note in one.notes]
+        many: Counter[tuple[str, str]] = Counter()
+        for note in every:
+            many[note.reason, note.detail] += note.count
+        first = {(note.reason, note.detail): note for note in reversed(every)}
+        return tuple(replace(first[key], count=count) for key, count in many.items())
+
+
+def of_pool(names: Sequence[str], pool: Path | None) -> tuple[Workload, ...]:
+    """Find workloads of a pool; all of it where none is named.
+
+    Raises
+    ------
+    BadParameter
+        If there is no such pool or workload.
+    BadInputError
+        If the file is no pool.
+    """
+    known = read_named("--pool", lambda: read_pool(pool))
+    if not names:
+        return known.workloads
+    found = []
+    for name in dict.fromkeys(names):
+        at = known.find(name)
+        if at is None:
+            said = f"no workload {name!r} in the pool {known.name}; there is "
+            raise bad_option("--workload", said + known.hint(name))
+        found.append(known.workloads[at])
+    return tuple(found)
+
+
+def in_batches(
+    workloads: Sequence[Workload], batch_per_gpu: int | None
+) -> tuple[Workload, ...]:
+    """Give workloads other batches; None leaves them as they are.
+
+    Raises
+    ------
+    UsageError
+        If the compute time of one is given, and not computed.
+    """
+    if batch_per_gpu is None:
+        return tuple(workloads)
+    given = next((one.name for one in workloads if one.compute_s is not None), None)
+    if given is not None:
+        raise click.UsageError(
+            f"compute_s of {given} is given in the pool and is of its own batch; leave out "
+            "--batch-per-gpu"
+        )
+    return tuple(replace(one, batch_per_gpu=batch_per_gpu) for one in workloads)
+
+
+def of_shape(model: str, sequence: int, batch_per_gpu: int) -> tuple[Workload, ...]:
+    """Make a workload of a transformer that `plan` knows, or of its file.
+
+    Raises
+    ------
+    BadParameter
+        If there is no such model.
+    BadInputError
+        If the file is no model.
+    """
+    from synctax.cluster.characterize.shapes import from_shape
+    from synctax.planning.inputs.named import read_model
+
+    shape = read_named("--model", lambda: read_model(model))
+    return (from_shape(shape, sequence=sequence, batch_per_gpu=batch_per_gpu),)
+
+
+def computed(workloads: Sequence[Workload], on: On) -> Found:
+    """Compute profiles of workloads for each number of GPUs.
+
+    Raises
+    ------
+    BadParameter
+        If there is no such kind of GPU.
+    SynctaxError
+        If the GPU does not compute in the precision of a workload.
+    """
+    gpu = read_named("--gpu-type", lambda: gpu_type(on.gpu_type))
+    nvlink = None if on.nvlink_gb_per_s is None else on.nvlink_gb_per_s * BYTES_PER_GB
+    taken = [one if on.dtype is None else in_precision(one, on.dtype) for one in workloads]
+    pairs = [(one, n) for one in taken for n in on.gpus]
+    profiles = tuple(
+        profile(
+            one,
+            n,
+            gpu=gpu,
+            nic_bytes_per_s=on.nic_gb_per_s * BYTES_PER_GB,
+            nvlink_bytes_per_s=nvlink,
+            assumptions=on.assumptions,
+        )
+        for one, n in pairs
+    )
+    parameters: dict[str, object] = {
+        "workloads": [one.name for one in taken],
+        "gpus": list(on.gpus),
+        "gpu_type": gpu.name,
+        "dtype": on.dtype,
+        "nic_gb_per_s": on.nic_gb_per_s,
+        "nvlink_gb_per_s": on.nvlink_gb_per_s
+        if on.nvlink_gb_per_s is not None
+        else gpu.link_gb_per_s,
+        "efficiency": on.assumptions.efficiency,
+        "memory_efficiency": on.assumptions.memory_efficiency,
+        "latency_s": on.assumptions.latency_s,
+        "gpus_per_server": on.assumptions.gpus_per_server,
+    }
+    return Found(profiles, tuple(one for one, _ in pairs), parameters)
+
+
+def imported(profiles: Sequence[Profile], parameters: dict[str, object]) -> Found:
+    """Take profiles that another program, or a trace, tells."""
+    return Found(tuple(profiles), (None,) * len(profiles), parameters)
