@@ -38,6 +38,7 @@ COMMANDS = {
     "verify": "Check that the groups of a job sit where they should.",
     "simulate": "Run the jobs of a trace on a cluster whose NICs they share.",
     "characterize": "Tell what an iteration of a job takes alone, without a GPU.",
+    "convert": "Convert traces of Philly, Slurm and others into the CSV of jobs.",
     "sweep": "Simulate one trace under many policies, queues, NICs, models and seeds.",
     "record": "Run a job and record the traces of its ranks; delay it on purpose.",
     "inject": "Delay a job on purpose and tell whether the delays come back.",

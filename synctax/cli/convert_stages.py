@@ -1,0 +1,77 @@
+"""What `convert` was asked, and the trace that is read for it."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from synctax.cli.progress import reading
+from synctax.cluster.characterize.pool import default_pool
+from synctax.cluster.convert.convert import Converted
+from synctax.cluster.convert.convert import convert as convert_trace
+from synctax.cluster.convert.found import Attempts, Fractional, Options, Status
+from synctax.cluster.convert.gavel import read_throughputs
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Options of the command line."""
+
+    files: tuple[str, ...]
+    source: str | None
+    status: str
+    attempts: str
+    fractional: str
+    timezone: str | None
+    throughputs: str | None
+    gpu_type: str
+    assume_duration_s: float | None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the envelope holds."""
+        told = asdict(self)
+        del told["source"]
+        return told
+
+    @property
+    def options(self) -> Options:
+        """Read what is in files, too."""
+        rates = None
+        if self.throughputs is not None:
+            rates = read_throughputs(self.throughputs, self.gpu_type)
+        return Options(
+            attempts=cast("Attempts", self.attempts),
+            status=cast("Status", self.status),
+            fractional=cast("Fractional", self.fractional),
+            timezone=self.timezone,
+            rates=rates,
+            assumed_duration_s=self.assume_duration_s,
+        )
+
+
+def read(asked: Asked, verbosity: int) -> Converted:
+    """Read the trace, with progress.
+
+    Raises
+    ------
+    BadInputError
+        If a file cannot be read or is of no known format.
+    """
+    context = click.get_current_context()
+    default = click.core.ParameterSource.DEFAULT
+    if asked.throughputs is None and context.get_parameter_source("gpu_type") != default:
+        raise click.UsageError("--gpu-type chooses rates of --throughputs; give both")
+    options = asked.options
+    sizes = [Path(one).stat().st_size if Path(one).is_file() else 0 for one in asked.files]
+    with reading(
+        total_files=len(sizes), total_bytes=sum(sizes), verbosity=verbosity
+    ) as on_bytes:
+        return convert_trace(
+            asked.files,
+            source=asked.source,
+            options=options,
+            workloads=[one.name for one in default_pool()],
+            on_bytes=on_bytes,
+        )

@@ -1,0 +1,155 @@
+"""How `convert` is shown: what became of the rows of a trace, and its jobs in numbers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from synctax.cluster.convert.convert import Converted
+from synctax.cluster.convert.summary import Summary, summary
+from synctax.notes import Note
+from synctax.report.output import Format, Result, note_text
+from synctax.report.tables import Field, Sentence, table
+from synctax.schema import Table
+from synctax.schema.convert import CONVERT
+from synctax.schema.jobs import NEEDED_JOB_COLUMNS
+from synctax.texts import counted, number, percent, time_us
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_US_PER_S = 1e6
+_DAY_S = 86_400.0
+_MOST_WIDTHS = 6
+"""Numbers of GPUs that are listed."""
+
+
+def result(found: Converted, parameters: Mapping[str, Any], fmt: Format) -> Result:
+    """Lay out jobs as rows; a CSV has no columns that are empty in all of them."""
+    columns = _columns(found)
+    kept = CONVERT
+    if fmt == "csv":
+        used = [one for one in CONVERT.columns if _is_used(one.name, columns)]
+        kept = replace(CONVERT, columns=tuple(used))
+    frame = kept.to_frame({name: columns[name] for name in kept.names})
+    return Result(
+        Table(CONVERT.schema, CONVERT.meaning, kept.columns),
+        frame,
+        {**parameters, "from": found.format},
+        excluded=[one.note for one in found.left],
+        extra={
+            "files": list(found.files),
+            "origin": found.origin or None,
+            "rows_read": found.read,
+            "rows_kept": len(found),
+            "rows_rejected": found.count("rejected"),
+            "rows_dropped": found.count("dropped"),
+            "notes": [_plain(note) for note in found.notes],
+        },
+    )
+
+
+def _columns(found: Converted) -> dict[str, Any]:
+    n = len(found)
+    columns: dict[str, Any] = {name: [None] * n for name in CONVERT.names}
+    for name, values in found.more.items():
+        for row, value in values.items():
+            columns[name][row] = value
+    columns.update(
+        job_id=found.job_id,
+        submit_s=found.submit_s,
+        gpus=found.gpus,
+        duration_s=found.duration_s,
+        start_s=found.start_s,
+        end_s=found.end_s,
+        workload=[one or None for one in found.workload],
+        model=[one or None for one in found.model],
+    )
+    return columns
+
+
+def _is_used(name: str, columns: Mapping[str, Any]) -> bool:
+    if name in NEEDED_JOB_COLUMNS:
+        return True
+    return any(value is not None and value == value for value in columns[name])
+
+
+def _plain(note: Note) -> dict[str, object]:
+    return {
+        "reason": note.reason,
+        "count": note.count,
+        "detail": note.detail,
+        "where": note.where,
+    }
+
+
+def notes(found: Converted) -> Iterator[str]:
+    """Say in lines what became of the rows, for stderr."""
+    yield headline(found)
+    for one in found.left:
+        yield f"{one.kind}: {note_text(one.note)}"
+    yield from map(note_text, found.notes)
+    if not len(found):
+        yield "no job is kept"
+
+
+def headline(found: Converted) -> str:
+    """Say how many rows were read and kept, and what time 0 is."""
+    text = (
+        f"{found.title} ({found.format}): {counted(found.read, 'row')} read, "
+        f"{len(found):,} kept, {found.count('rejected'):,} rejected, "
+        f"{found.count('dropped'):,} dropped"
+    )
+    return f"{text}; submit_s 0 is {found.origin}" if found.origin else text
+
+
+def parts(found: Converted) -> "Iterator[RenderableType]":
+    """Show what became of the rows, and what the jobs are like."""
+    yield Sentence(headline(found))
+    if found.left:
+        yield ""
+        yield table(
+            [
+                Field("rows", [f"{one.note.count:,}" for one in found.left]),
+                Field("left out", [one.kind for one in found.left], right=False),
+                Field("because", [one.note.detail for one in found.left], right=False),
+                Field("first", [one.note.where for one in found.left], right=False, rank=1),
+            ]
+        )
+    yield ""
+    if len(found):
+        yield from _told(found, summary(found))
+    else:
+        yield "no job is kept"
+
+
+def _told(found: Converted, told: Summary) -> Iterator[Sentence]:
+    widths = sorted(told.gpus, key=lambda one: -one[1])[:_MOST_WIDTHS]
+    most = ", ".join(f"{gpus:,} ({percent(n / len(found))})" for gpus, n in sorted(widths))
+    rest = len(told.gpus) - len(widths)
+    yield Sentence(f"jobs: {len(found):,}, submitted over {_long(told.span_s)}")
+    yield Sentence(
+        f"GPUs: {most}" + (f" and {counted(rest, 'other number')}" if rest else "")
+    )
+    yield Sentence(
+        f"run times: median {_time(told.median_s)}, mean {_time(told.mean_s)}, longest "
+        f"{_time(told.longest_s)}"
+    )
+    if told.waits:
+        yield Sentence(
+            f"measured: {counted(told.waits, 'start')}, median wait "
+            f"{_time(told.wait_median_s)}"
+        )
+    models = len({one for one in found.model if one})
+    if told.named or models:
+        yield Sentence(
+            f"workloads: {told.named:,} of {len(found):,} jobs, "
+            f"{counted(models, 'model')} in the trace"
+        )
+
+
+def _time(seconds: float) -> str:
+    return time_us(seconds * _US_PER_S)
+
+
+def _long(seconds: float) -> str:
+    return f"{number(seconds / _DAY_S)} d" if seconds >= _DAY_S else _time(seconds)
