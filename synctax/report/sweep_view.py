@@ -1,5 +1,6 @@
 """A sweep for people to read: a line for each setting, means over seeds."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -73,13 +74,13 @@ def setting_text(name: str, value: Any) -> str:
 def _numbers(lines: Sequence[Line]) -> Iterator[Field]:
     yield _times("JCT", "jct_mean_s", lines)
     yield _ratio("× first", "jct_mean_s", lines)
-    yield _times("P99", "jct_p99_s", lines, rank=1)
-    yield _times("training", "training_mean_s", lines, rank=3)
-    yield _ratio("× first", "training_mean_s", lines, rank=3)
-    yield _times("makespan", "makespan_s", lines, rank=2)
-    yield _plain("used", "utilisation", percent, lines, rank=4)
+    yield _times("P99", "jct_p99_s", lines, rank=2)
+    yield _times("training", "training_mean_s", lines, rank=4)
+    yield _ratio("× first", "training_mean_s", lines, rank=4)
+    yield _times("makespan", "makespan_s", lines, rank=3)
+    yield _plain("used", "utilisation", percent, lines, rank=5)
     yield _plain("S", "contention_mean", lambda v: f"{v:.2f}", lines, rank=1)
-    yield _plain("slowed", "jobs_slowed", number, lines, rank=5)
+    yield _plain("slowed", "jobs_slowed", number, lines, rank=6)
 
 
 def _times(title: str, name: str, lines: Sequence[Line], rank: int = 0) -> Field:
@@ -92,16 +93,32 @@ def time_text(value: Interval) -> str:
     Examples
     --------
     >>> time_text(Interval(5400.0, 360.0)), time_text(Interval(90.0, float("nan")))
-    ('1.5 ± 0.1 h', '90 s')
+    ('1.50 ± 0.10 h', '90 s')
     """
     if np.isnan(value.mean):
         return ABSENT
     for factor, unit in ((3600.0, "h"), (1.0, "s")):
         if value.mean >= factor:
-            if np.isnan(value.half):
-                return f"{number(value.mean / factor)} {unit}"
-            return f"{number(value.mean / factor)} ± {_half(value.half / factor)} {unit}"
+            return f"{with_half(value.mean / factor, value.half / factor)} {unit}"
     return time_us(1e6 * value.mean)
+
+
+def with_half(mean: float, half: float) -> str:
+    """Write a mean and half its interval, of which two digits are kept, in as many places.
+
+    Examples
+    --------
+    >>> with_half(1.0823, 0.0437), with_half(31.41, 5.02), with_half(2.5, float("nan"))
+    ('1.082 ± 0.044', '31.4 ± 5.0', '2.5')
+    """
+    if np.isnan(half) or half < _NO_SPREAD * abs(mean):
+        return number(mean)
+    places = min(max(0, 1 - math.floor(math.log10(half))), _MOST_PLACES)
+    return f"{mean:,.{places}f} ± {half:,.{places}f}"
+
+
+_NO_SPREAD = 1e-9
+_MOST_PLACES = 4
 
 
 def _ratio(title: str, name: str, lines: Sequence[Line], rank: int = 0) -> Field:
@@ -110,12 +127,8 @@ def _ratio(title: str, name: str, lines: Sequence[Line], rank: int = 0) -> Field
     cells = []
     for one in lines:
         value = interval(one.values(name) / first.values(name))
-        if np.isnan(value.mean):
-            cells.append(ABSENT)
-        elif np.isnan(value.half) or one is first:
-            cells.append(f"{value.mean:.3f}")
-        else:
-            cells.append(f"{value.mean:.3f} ± {_half(value.half)}")
+        known = not np.isnan(value.mean)
+        cells.append(with_half(value.mean, value.half) if known else ABSENT)
     return Field(title, cells, rank=rank)
 
 
@@ -129,11 +142,6 @@ def _plain(
     means = [interval(one.values(name)).mean for one in lines]
     cells = [ABSENT if np.isnan(value) else show(value) for value in means]
     return Field(title, cells, rank=rank)
-
-
-def _half(value: float) -> str:
-    """Write half of an interval with two digits."""
-    return number(float(f"{value:.2g}"))
 
 
 def words(lines: Sequence[Line], varied: Sequence[int]) -> Iterator[str]:
