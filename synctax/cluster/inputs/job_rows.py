@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from decimal import Decimal
+from itertools import compress
 from math import nan
 from typing import Any, Final
 
 import numpy as np
 
-from synctax.arrays import F64, I64, Bool
+from synctax.arrays import F64, I64, NS_PER_S, Bool
 from synctax.cluster.inputs.faults import Faults
 from synctax.cluster.inputs.job_table import JobTable
 from synctax.cluster.inputs.limits import (
@@ -16,12 +18,15 @@ from synctax.cluster.inputs.limits import (
     MOST_BYTES,
 )
 from synctax.cluster.inputs.pins import pins
-from synctax.cluster.jobs import COUNTINGS, LARGEST_S, Placement
+from synctax.cluster.jobs import COUNTINGS, LARGEST_S, Placement, to_ns
 from synctax.cluster.machines import Cluster
 from synctax.planning.possible import COUNT, LARGEST_COUNT
 
 PROFILE: Final = ("compute_s", "network_s", "network_bytes")
 """Columns that tell the profile of a job, all of them or none."""
+
+EXACT_S: Final = 2.0**52 / NS_PER_S
+"""Up to here the float next to a time is less than half a nanosecond away."""
 
 _TIME: Final = f"a time in seconds from 0 to {LARGEST_S:g}"
 
@@ -35,7 +40,8 @@ class JobRows:
     job_id, workload, counting : sequence of str
         Empty texts where the file does not tell, but for `job_id`.
     gpus : (n,) int64
-    submit_s, duration_s : (n,) float64
+    submit_s : (n,) float64
+    submit_ns, duration_ns : (n,) int64
     given : (n,) bool
         Whether the row tells its own profile.
     compute_s, network_s, network_bytes : (n,) float64
@@ -50,7 +56,8 @@ class JobRows:
     counting: Sequence[str]
     gpus: I64
     submit_s: F64
-    duration_s: F64
+    submit_ns: I64
+    duration_ns: I64
     given: Bool
     compute_s: F64
     network_s: F64
@@ -103,7 +110,8 @@ def job_rows(table: JobTable, cluster: Cluster, faults: Faults) -> JobRows:
         counting,
         gpus,
         submit_s,
-        duration_s,
+        _ns(table, "submit_s", submit_s),
+        _ns(table, "duration_s", duration_s),
         given,
         compute_s,
         network_s,
@@ -191,19 +199,30 @@ def _times(table: JobTable, faults: Faults, name: str, *, needed: bool = False) 
 
 
 def _numbers(table: JobTable, faults: Faults, name: str, most: float, expected: str) -> F64:
-    """Read a column of numbers from 0 on; NaN where nothing stands."""
-    if not table.columns.get(name):
-        return np.full(len(table), nan)
-    values = _floats(table.texts(name))
+    """Read a column of numbers from 0 on; NaN where nothing stands, or nothing of use."""
+    there = _present(table, name)
+    values = np.full(len(table), nan)
+    if there.any():
+        values[there] = _floats(list(compress(table.texts(name), there)))
     right = (values >= 0) & (values <= most)
     if most != LARGEST_S:
         expected = f"{expected}, 0 or more, at most {most:g}"
-    faults.wrong(~right & _present(table, name), name, expected)
-    return values
+    faults.wrong(~right & there, name, expected)
+    return np.where(right, values, nan)
+
+
+def _ns(table: JobTable, name: str, seconds: F64) -> I64:
+    """Tell times in ns as they are written; 0 where they are none."""
+    known = np.where(np.isnan(seconds), 0.0, seconds)
+    ns, texts = to_ns(known), table.texts(name)
+    # a float has not enough digits for an epoch and its fractions
+    for at in np.flatnonzero((known > EXACT_S) & (known % 1 != 0)).tolist():
+        ns[at] = int((Decimal(texts[at]) * NS_PER_S).to_integral_value())
+    return ns
 
 
 def _present(table: JobTable, name: str) -> Bool:
-    return np.array([bool(one) for one in table.texts(name)], np.bool_)
+    return np.fromiter(map(bool, table.texts(name)), np.bool_, len(table))
 
 
 def _floats(texts: Sequence[str]) -> F64:

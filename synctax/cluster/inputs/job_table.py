@@ -127,15 +127,14 @@ def parse_job_table(data: bytes, *, name: str) -> JobTable:
     BadInputError
         As `read_job_table`.
     """
-    rows = _rows(_decoded(data, name), name)
-    _, header = next(rows, (0, []))
-    names = [one.lower() for one in header]
+    lines, rows = _rows(_decoded(data, name), name)
+    names = [one.strip().lower() for one in rows[0]] if rows else []
     _check_header(names, name)
-    found = list(rows)
-    lines, cells = [line for line, _ in found], [row for _, row in found]
-    _check_widths(lines, cells, len(names), name)
-    columns = dict(zip(names, zip(*cells, strict=True), strict=True)) if cells else {}
-    known = {key: columns.get(key, ()) for key in _NAMES if key in names}
+    del lines[0], rows[0]
+    _check_widths(lines, rows, len(names), name)
+    texts = [tuple(map(str.strip, one)) for one in zip(*rows, strict=True)]
+    columns = dict(zip(names, texts or [()] * len(names), strict=True))
+    known = {key: columns[key] for key in _NAMES if key in columns}
     return JobTable(name, np.array(lines, np.int64), known, tuple(_unknown(names)))
 
 
@@ -162,23 +161,24 @@ def _decoded(data: bytes, name: str) -> str:
         ) from error
 
 
-def _rows(text: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line and the cells of each row that is not blank."""
+def _rows(text: str, name: str) -> tuple[list[int], list[list[str]]]:
+    """Read the rows that are not blank, and the line in which each begins."""
     begin = text.lstrip().partition("\n")[0]
     separator = max(SEPARATORS, key=begin.count)
     reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
-    before = 0
+    lines, rows, before = [], [], 0
     try:
         for row in reader:
-            cells = [one.strip() for one in row]
-            if any(cells):
-                yield before + 1, cells
+            if row and (row[0].strip() or any(map(str.strip, row))):
+                lines.append(before + 1)
+                rows.append(row)
             before = reader.line_num
     except csv.Error as error:
         raise BadInputError(
             f"{name}, line {before + 1:,}: {error}; expected values separated by "
             f"{separator!r}, in double quotes where they hold one"
         ) from error
+    return lines, rows
 
 
 def _check_header(names: Sequence[str], name: str) -> None:
@@ -209,7 +209,7 @@ def _check_widths(
 ) -> None:
     """Refuse rows of other numbers of cells; empty ones at the end are no cells."""
     wrong = []
-    for line, row in zip(lines, rows, strict=True):
+    for line, row in zip(lines, rows, strict=True) if {*map(len, rows)} != {width} else ():
         if len(row) > width and not any(row[width:]):
             del row[width:]  # spreadsheets write them
         if len(row) != width:

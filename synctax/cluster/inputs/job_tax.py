@@ -3,6 +3,7 @@
 import numpy as np
 
 from synctax.arrays import F64, I8, I64
+from synctax.cluster.inputs.limits import LEAST_ITERATION_S
 from synctax.notes import Note
 from synctax.planning.barriers import Barriers
 from synctax.planning.tax import PlanTax, most_ranks, taxed
@@ -53,7 +54,7 @@ def job_tax(
         return none, ()
     if tax.form != "proportional":
         raise ValueError("the tax of jobs is in proportion to their own computation")
-    meets = (gpus > 1) & (barriers > 0) & (compute_s > 0)
+    meets = (gpus > 1) & (barriers > 0) & (compute_s >= LEAST_ITERATION_S)
     if not meets.any():
         return none, ()
     most = np.minimum(gpus[meets], np.floor(most_ranks(tax))).astype(np.int64)

@@ -15,7 +15,7 @@ from synctax.cluster.inputs.job_rows import JobRows, in_order, job_rows
 from synctax.cluster.inputs.job_table import JobTable, read_job_table
 from synctax.cluster.inputs.job_tax import job_tax
 from synctax.cluster.inputs.pool import Pool, read_pool
-from synctax.cluster.jobs import COUNTINGS, Counting, Jobs, nic_bytes, to_ns
+from synctax.cluster.jobs import COUNTINGS, Counting, Jobs, nic_bytes
 from synctax.cluster.machines import Cluster
 from synctax.errors import BadInputError
 from synctax.notes import Note
@@ -128,10 +128,10 @@ def jobs_of(
         pool = read_pool() if pool is None else pool
     places = _places(rows, pool, faults)
     faults.check()
-    order = np.argsort(to_ns(rows.submit_s), kind="stable")
+    order = np.argsort(rows.submit_ns, kind="stable")
     later = Note(
         "jobs_sorted",
-        int((np.diff(rows.submit_s) < 0).sum()),
+        int((np.diff(rows.submit_ns) < 0).sum()),
         "rows submitted before the one above: sorted by submission",
     )
     rows, places = in_order(rows, order), places[order]
@@ -147,9 +147,9 @@ def jobs_of(
     return JobsRead(
         jobs=Jobs(
             job_id=tuple(rows.job_id),
-            submit_ns=to_ns(rows.submit_s),
+            submit_ns=rows.submit_ns,
             gpus=rows.gpus,
-            duration_ns=to_ns(rows.duration_s),
+            duration_ns=rows.duration_ns,
             compute_s=profiled.compute_s,
             network_s=profiled.network_s,
             tax_s=tax_s,
