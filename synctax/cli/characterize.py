@@ -7,7 +7,7 @@ import click
 
 from synctax.cli.bandwidth_types import LATENCY_US, RATE_GB_PER_S
 from synctax.cli.characterize_options import import_options, pool_options
-from synctax.cli.characterize_sources import chosen_source, named
+from synctax.cli.characterize_sources import chosen_source
 from synctax.cli.characterize_types import EFFICIENCY, MEMORY_EFFICIENCY, Gpus
 from synctax.cli.options import MAX_RANKS, output_options, workers_option, workspace_options
 from synctax.cli.plan_types import Count
@@ -110,7 +110,9 @@ def characterize(
     astra_sim: Path | None,
     astra_system: Path | None,
     astra_memory: Path | None,
-    iterations: int,
+    simai: Path | None,
+    simai_workload: Path | None,
+    iterations: int | None,
     measured: bool,
     list_workloads: bool,
     list_gpu_types: bool,
@@ -139,30 +141,10 @@ def characterize(
         _list(pool, out, gpus=list_gpu_types)
         return
     source = chosen_source()
-    from synctax.cli import characterize_setup as setup
     from synctax.cli.characterize_results import result, rows
 
-    if source == "astra":
-        from synctax.cli.characterize_imports import Astra, of_astra
-
-        files = Astra(
-            astra_log,
-            astra_et,
-            astra_network,
-            astra_groups,
-            astra_sim,
-            astra_system,
-            astra_memory,
-        )
-        found = of_astra(files, named(names), iterations)
-    elif source == "traces":
-        from synctax.cli.characterize_imports import of_traces
-
-        if traces and measured:
-            raise click.UsageError("--measured are the last traces; leave out TRACES")
-        space = None if no_cache else workspace
-        found = of_traces(traces, named(names), iterations, workers, (space, out))
-    else:
+    if source in ("pool", "shape"):
+        from synctax.cli import characterize_setup as setup
         from synctax.cluster.characterize.gpus import DEFAULT_GPU
         from synctax.cluster.characterize.profile import Assumptions
 
@@ -176,14 +158,23 @@ def characterize(
             Assumptions(*shares),
         )
         if model is not None:
-            if sequence is None:
-                raise click.UsageError(
-                    "--model needs --sequence: its operations grow with it"
-                )
             workloads = setup.of_shape(model, sequence, batch_per_gpu or 1)
         else:
             workloads = setup.in_batches(setup.of_pool(names, pool), batch_per_gpu)
         found = setup.computed(workloads, on)
+    else:
+        from synctax.cli import characterize_imports as imports
+
+        one = imports.called(names, gpus, iterations)
+        if source == "traces":
+            where = imports.Where(workers, workspace, no_cache, out)
+            found = imports.of_traces(traces, one, where, last=measured)
+        elif source == "simai":
+            found = imports.of_simai(simai, simai_workload, one)
+        else:
+            files = (astra_log, astra_et, astra_network, astra_groups)
+            run = (astra_sim, astra_system, astra_memory)
+            found = imports.of_astra(imports.Astra(*files, *run), one)
     notes(found.notes, out)
     if out.fmt == "table":
         from synctax.report import characterize_view as view

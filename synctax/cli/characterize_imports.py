@@ -34,7 +34,62 @@ class Astra:
     memory: Path | None
 
 
-def of_astra(files: Astra, name: str, iterations: int) -> Found:
+@dataclass(frozen=True, slots=True)
+class One:
+    """What options say of a profile that is read.
+
+    Parameters
+    ----------
+    name : str
+        Empty: as its files tell.
+    gpus : int or None
+        None: as its files tell.
+    iterations : int or None
+        None: one, or those that traces mark.
+    """
+
+    name: str
+    gpus: int | None
+    iterations: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """How traces are read.
+
+    Parameters
+    ----------
+    workers : int or None
+    workspace : Path
+    no_cache : bool
+        Leave nothing in it.
+    out : Output
+    """
+
+    workers: int | None
+    workspace: Path
+    no_cache: bool
+    out: "Output"
+
+
+def called(
+    names: tuple[str, ...], gpus: tuple[int, ...] | None, iterations: int | None
+) -> One:
+    """Put together what options say of a profile that is read.
+
+    Raises
+    ------
+    UsageError
+        If they tell several names or numbers of GPUs.
+    """
+    if len(names) > 1:
+        raise click.UsageError("one profile is read; give one --workload to name it")
+    if gpus is not None and len(gpus) > 1:
+        raise click.UsageError("one profile is read; give one number of --gpus")
+    return One(names[0] if names else "", None if gpus is None else gpus[0], iterations)
+
+
+def of_astra(files: Astra, one: One) -> Found:
     """Take a profile from what ASTRA-sim printed, from its inputs, or run it.
 
     Raises
@@ -57,11 +112,40 @@ def of_astra(files: Astra, name: str, iterations: int) -> Found:
         None if files.et is None else read_traces(files.et),
         network=None if files.network is None else read_network(files.network),
         groups=None if files.groups is None else read_groups(files.groups),
-        iterations=iterations,
-        workload=name,
+        iterations=one.iterations or 1,
+        workload=one.name,
     )
     given = {key: str(value) for key, value in asdict(files).items() if value is not None}
-    return imported((profile,), {"astra": given, "iterations": iterations})
+    return imported((profile,), {"astra": given, **asdict(one)})
+
+
+def of_simai(times: Path | None, workload: Path | None, one: One) -> Found:
+    """Take a profile from the times that SimAI wrote.
+
+    Raises
+    ------
+    UsageError
+        If there are no times.
+    BadInputError
+        If a file is bad.
+    SynctaxError
+        If nothing tells the number of GPUs, or the files do not fit together.
+    """
+    from synctax.cluster.characterize.simai import from_simai
+    from synctax.cluster.characterize.simai_csv import read_simai
+    from synctax.cluster.characterize.simai_workload import read_workload
+
+    if times is None:
+        raise click.UsageError("--simai-workload tells no times; give --simai too")
+    profile = from_simai(
+        read_simai(times),
+        None if workload is None else read_workload(workload),
+        gpus=one.gpus,
+        iterations=one.iterations or 1,
+        name=one.name,
+    )
+    files = {"simai": str(times), "workload": None if workload is None else str(workload)}
+    return imported((profile,), {**files, **asdict(one)})
 
 
 def _check(files: Astra) -> None:
@@ -113,29 +197,21 @@ def _log(files: Astra) -> "AstraLog | None":
     return log_of(printed, name=str(files.program))
 
 
-def of_traces(
-    traces: Sequence[str],
-    name: str,
-    iterations: int | None,
-    workers: int | None,
-    to: "tuple[Path | None, Output]",
-) -> Found:
+def of_traces(traces: Sequence[str], one: One, where: Where, *, last: bool) -> Found:
     """Take a profile of a job that was traced.
 
     Parameters
     ----------
     traces : sequence of str
-        None of them: what was measured last.
-    name : str
-        Of the profile.
-    iterations : int or None
-        Of a window that marks no steps.
-    workers : int or None
-    to : tuple
-        Workspace, None without one; output.
+    one : One
+    where : Where
+    last : bool
+        Whether what was measured last is asked for.
 
     Raises
     ------
+    UsageError
+        If both are asked for.
     SynctaxError
         If nothing was measured yet, or traces tell no profile.
     BadInputError
@@ -147,14 +223,26 @@ def of_traces(
     from synctax.report.output import notes
     from synctax.workspace import Workspace
 
-    workspace, out = to
-    given = Sources(tuple(traces), None, None, None, None)
-    sources = given if traces else recall(given, workspace or Path(".synctax"))
-    notes(sources.said, out)
-    space = None if workspace is None else Workspace(workspace)
-    tax, unwritable = measure_again(sources, space, out, workers, remember=False)
-    notes([unwritable] if unwritable else [], out)
-    called = name or (Path(sources.traces[0]).name if len(sources.traces) == 1 else "")
-    profile = from_tax(tax, workload=called or "traces", iterations=iterations)
-    asked: dict[str, object] = {"traces": list(sources.traces), "iterations": iterations}
-    return imported((profile,), asked)
+    if traces and last:
+        raise click.UsageError("--measured is what was measured last; leave out TRACES")
+    sources = Sources(tuple(traces), None, None, None, None)
+    if last:
+        sources = recall(sources, where.workspace)
+    notes(sources.said, where.out)
+    space = None if where.no_cache else Workspace(where.workspace)
+    tax, unwritable = measure_again(
+        sources, space, where.out, where.workers, remember=False
+    )
+    notes([unwritable] if unwritable else [], where.out)
+    profile = from_tax(
+        tax,
+        workload=one.name or _name(sources.traces),
+        gpus=one.gpus,
+        iterations=one.iterations,
+    )
+    return imported((profile,), {"traces": list(sources.traces), **asdict(one)})
+
+
+def _name(traces: Sequence[str]) -> str:
+    """Name a job by its folder, where there is one."""
+    return (Path(traces[0]).name if len(traces) == 1 else "") or "traces"

@@ -76,12 +76,24 @@ import_options = together(
     click.option("--astra-system", type=_FILE, metavar="FILE", help="Its system, JSON."),
     click.option("--astra-memory", type=_FILE, metavar="FILE", help="Its memory, JSON."),
     click.option(
+        "--simai",
+        type=_FILE,
+        metavar="FILE",
+        help="Times that SimAI wrote, such as EndToEnd.csv; --simai-workload tells the "
+        "bytes.",
+    ),
+    click.option(
+        "--simai-workload",
+        type=_FILE,
+        metavar="FILE",
+        help="The workload that AICB made for it; else --gpus tells how many there are.",
+    ),
+    click.option(
         "--iterations",
         type=Count(MAX_NUMBER),
-        default=1,
-        show_default=True,
         metavar="N",
-        help="That ASTRA-sim or SimAI simulated.",
+        help="That ASTRA-sim or SimAI simulated, or that traces hold which mark no steps.  "
+        "[default: 1]",
     ),
     click.option("--measured", is_flag=True, help="Of the traces that were measured last."),
 )

@@ -117,11 +117,13 @@ def in_batches(
     return tuple(replace(one, batch_per_gpu=batch_per_gpu) for one in workloads)
 
 
-def of_shape(model: str, sequence: int, batch_per_gpu: int) -> tuple[Workload, ...]:
+def of_shape(model: str, sequence: int | None, batch_per_gpu: int) -> tuple[Workload, ...]:
     """Make a workload of a transformer that `plan` knows, or of its file.
 
     Raises
     ------
+    UsageError
+        If nothing tells how long a sequence is.
     BadParameter
         If there is no such model.
     BadInputError
@@ -130,6 +132,8 @@ def of_shape(model: str, sequence: int, batch_per_gpu: int) -> tuple[Workload, .
     from synctax.cluster.characterize.shapes import from_shape
     from synctax.planning.inputs.named import read_model
 
+    if sequence is None:
+        raise click.UsageError("--model needs --sequence: its operations grow with it")
     shape = read_named("--model", lambda: read_model(model))
     return (from_shape(shape, sequence=sequence, batch_per_gpu=batch_per_gpu),)
 

@@ -28,6 +28,8 @@ _OPTIONS: Final = {
     "astra_sim": "--astra-sim",
     "astra_system": "--astra-system",
     "astra_memory": "--astra-memory",
+    "simai": "--simai",
+    "simai_workload": "--simai-workload",
     "iterations": "--iterations",
     "workers": "--workers",
 }
@@ -38,6 +40,7 @@ _ASTRA: Final = tuple(name for name in _OPTIONS if name.startswith("astra_"))
 _SOURCES: Final = {
     "traces": ("traces", "measured"),
     "astra": _ASTRA,
+    "simai": ("simai", "simai_workload"),
     "shape": ("model",),
     "pool": (),
 }
@@ -57,8 +60,9 @@ _COMPUTED: Final = {
 }
 
 _TAKEN: Final = {
-    "traces": {"names", "iterations", "workers"},
+    "traces": {"names", "gpus", "iterations", "workers"},
     "astra": {"names", "iterations"},
+    "simai": {"names", "gpus", "iterations"},
     "shape": {"sequence", *_COMPUTED},
     "pool": {"names", "pool", *_COMPUTED},
 }
@@ -92,16 +96,3 @@ def chosen_source() -> str:
             raise click.UsageError(f"{told}: for --model, TRACES, ASTRA-sim or SimAI only")
         raise click.UsageError(f"{told}: of no use with {_OPTIONS[asked]}; leave it out")
     return source
-
-
-def named(names: tuple[str, ...]) -> str:
-    """Return what to call a profile that is read; empty: what its file tells.
-
-    Raises
-    ------
-    UsageError
-        If several names were given.
-    """
-    if len(names) > 1:
-        raise click.UsageError("one profile is read; give one --workload to name it")
-    return names[0] if names else ""
