@@ -73,10 +73,12 @@ def setting_text(name: str, value: Any) -> str:
 
 def _numbers(lines: Sequence[Line]) -> Iterator[Field]:
     yield _times("JCT", "jct_mean_s", lines)
-    yield _ratio("× first", "jct_mean_s", lines)
+    if len(lines) > 1:
+        yield _ratio("× first", "jct_mean_s", lines)
     yield _times("P99", "jct_p99_s", lines, rank=2)
     yield _times("training", "training_mean_s", lines, rank=4)
-    yield _ratio("× first", "training_mean_s", lines, rank=4)
+    if len(lines) > 1:
+        yield _ratio("× first", "training_mean_s", lines, rank=4)
     yield _times("makespan", "makespan_s", lines, rank=3)
     yield _plain("used", "utilisation", percent, lines, rank=5)
     yield _plain("S", "contention_mean", lambda v: f"{v:.2f}", lines, rank=1)
