@@ -24,7 +24,9 @@ EFFICIENCY: Final[dict[Precision, float]] = {
     "bf16": 0.4,
 }
 """What matrix products and convolutions reach of the peak of their precision: about the
-middle of what published throughputs of one GPU come to, which lie within a third of it."""
+middle of what published throughputs of one GPU (NVIDIA's of ResNet-50 and BERT-large,
+TensorFlow's and Lambda's of ResNet-50 and Inception-v3) come to. They are met within a
+factor of 1.45."""
 
 MEMORY_EFFICIENCY: Final = 0.75
 """What all other operations reach of the rate of memory."""
