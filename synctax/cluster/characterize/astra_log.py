@@ -21,7 +21,7 @@ KIND: Final = "a log of ASTRA-sim"
 
 _FINISHED: Final = re.compile(
     rb"sys\[(\d{1,9})\] finished, (\d{1,20}) cycles"
-    rb"(?:, exposed communication (\d{1,20}) cycles|(?!,))"
+    rb"(?:, exposed communication (\d{1,20}) cycles|(?=\.?[ \t]*\r?\n))"
 )
 _STATISTIC: Final = re.compile(
     rb"sys\[(\d{1,9})\], (Wall|CPU|GPU|Comm|Remote mem) time: (\d{1,20})[ \t]*\r?\n"

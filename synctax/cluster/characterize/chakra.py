@@ -17,7 +17,6 @@ from synctax.cluster.characterize.chakra_nodes import (
     COLL,
     COMP,
     KIND,
-    RECV,
     SEND,
     Nodes,
     read_nodes,
@@ -290,8 +289,3 @@ def _meets(one: Nodes, sizes: F64) -> Bool:
     symmetric = np.isin(one.op, [int(op) for op in SYMMETRIC])
     met: Bool = (one.kind == COLL) & symmetric & (sizes > 1)
     return met
-
-
-def communicates(traces: ExecutionTraces) -> bool:
-    """Tell whether any GPU has a collective or a message."""
-    return any(np.isin(one.kind, (COLL, SEND, RECV)).any() for one in traces.nodes)

@@ -2,6 +2,7 @@
 
 from math import nan
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.texts import size_bytes, time_us
 
-_US: float = 1e6
+_US: Final = 1e6
 
 
 def from_simai(
@@ -119,9 +120,7 @@ def _sizes(workload: AicbWorkload, gpus: int) -> I64:
 def _sent(workload: AicbWorkload | None, gpus: int) -> tuple[float, float, str, list[Note]]:
     """Bytes of a GPU, barriers, where they are from, what was left out."""
     if workload is None:
-        text = (
-            "SimAI's times tell no bytes: give AICB's workload, too; one barrier is assumed"
-        )
+        text = "SimAI's times tell no bytes: give AICB's workload; one barrier is assumed"
         return nan, 1.0, "not told by SimAI's times", [Note("simai_no_bytes", 1, text)]
     size = _sizes(workload, gpus)[workload.group]
     moves = (workload.op >= 0) & (workload.comm_bytes > 0) & (size > 1)

@@ -160,10 +160,10 @@ class _File:
         off_with = abs(compute + exposed + pipeline + bubble - total)
         # each of up to five numbers is rounded to a whole µs
         if min(off, off_with) > 3 + 1e-6 * total:
+            whole_us = compute + exposed + pipeline + bubble
             raise BadInputError(
-                f"{self._name}: expected a total time of {compute + exposed:,.0f} µs, or of "
-                f"{compute + exposed + pipeline + bubble:,.0f} with the pipeline's, found "
-                f"{total:,.0f}"
+                f"{self._name}: expected a total time of {compute + exposed:,.0f} µs, or "
+                f"of {whole_us:,.0f} with the pipeline's, found {total:,.0f}"
             )
         self._check_layers(compute)
         return SimaiTimes(

@@ -8,6 +8,7 @@ group it is of (`ALLGATHER_DP_EP`) and the bytes of the full buffer.
 import os
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -144,10 +145,7 @@ def _degrees(line: str, name: str) -> tuple[dict[str, int], float]:
             f"{name}, line 1: expected {KIND} that begins with a policy such as "
             f"HYBRID_TRANSFORMER_FWD_IN_BCKWD, found {line[:80]!r}"
         )
-    told = {
-        key.removesuffix(":"): value
-        for key, value in zip(words[1:], words[2:], strict=False)
-    }
+    told = {key.removesuffix(":"): value for key, value in pairwise(words)}
     degrees = dict.fromkeys(_KEYS.values(), 1) | {"gpus": 0}
     for key, ours in _KEYS.items():
         if key in told:
