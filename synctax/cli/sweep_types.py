@@ -30,8 +30,6 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
         """Parse the text."""
-        if isinstance(value, tuple):
-            return value
         parts = [part.strip() for part in str(value).split(",")]
         if not all(parts):
             self.fail(f"{value!r} is no list of names like a,b", param, ctx)
@@ -53,8 +51,6 @@ class Rates(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float, ...]:
         """Parse the text."""
-        if isinstance(value, tuple):
-            return value
         parts = str(value).split(",")
         found = [float(RATE_GB_PER_S.convert(part.strip(), param, ctx)) for part in parts]
         return tuple(dict.fromkeys(found))
@@ -69,8 +65,6 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, ...]:
         """Parse the text; in the order given, each once."""
-        if isinstance(value, tuple):
-            return value
         seeds: dict[int, None] = {}
         for part in str(value).split(","):
             first, colon, last = (text.strip() for text in part.partition(":"))

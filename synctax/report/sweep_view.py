@@ -96,6 +96,8 @@ def time_text(value: Interval) -> str:
     --------
     >>> time_text(Interval(5400.0, 360.0)), time_text(Interval(90.0, float("nan")))
     ('1.50 ± 0.10 h', '90 s')
+    >>> time_text(Interval(0.25, 0.01)), time_text(Interval(float("nan"), float("nan")))
+    ('250 ms', '–')
     """
     if np.isnan(value.mean):
         return ABSENT
@@ -160,9 +162,10 @@ def words(lines: Sequence[Line], varied: Sequence[int]) -> Iterator[str]:
     jobs = {row["jobs"] for one in lines for row in one.rows if row["jobs"] is not None}
     of = f" of {' or '.join(counted(one, 'job') for one in sorted(jobs))}" if jobs else ""
     if seeds > 1:
+        ratios = "; × first: over the first line, seed by seed" if len(lines) > 1 else ""
         yield (
             f"means over {counted(seeds, 'seed')}{of}, ± half the 95 % interval (Student's "
-            "t); × first: over the first line, seed by seed"
+            f"t){ratios}"
         )
     else:
         yield f"one seed{of}, so no intervals; --seeds 0:10 has them"
