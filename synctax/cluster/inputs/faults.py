@@ -26,11 +26,6 @@ class Faults:
         self._bad: Bool = np.zeros(len(table), np.bool_)
         self._said: dict[int, str] = {}
 
-    @property
-    def good(self) -> Bool:
-        """Rows without a fault so far, (n,) bool."""
-        return ~self._bad
-
     def add(self, wrong: Bool, say: Callable[[int], str]) -> None:
         """Note rows that are wrong, but for those that are already.
 

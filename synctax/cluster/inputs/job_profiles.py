@@ -130,7 +130,7 @@ def profiles_of(
         numbers[:, ours], local[ours], barriers[ours] = told[:3], told[3], told[4]
         for at, place in zip(ours.tolist(), places[ours].tolist(), strict=True):
             workload[at] = pool.workloads[place].name
-        notes += _notes(found, np.bincount(of.ravel()), cluster)
+        notes += _notes(ours.size, cluster)
     return Profiled(
         compute_s=numbers[0],
         network_s=numbers[1],
@@ -148,22 +148,15 @@ def _numbers(one: Profile) -> tuple[float, ...]:
     return one.compute_s, one.network_s, sent, one.local_network_s, one.barriers
 
 
-def _notes(found: tuple[Profile, ...], jobs: I64, cluster: Cluster) -> Iterator[Note]:
+def _notes(jobs: int, cluster: Cluster) -> Iterator[Note]:
     rates = cluster.nic_bytes_per_s
     if rates.min() < rates.max():
         yield Note(
             "profiles_on_slowest_nic",
-            int(jobs.sum()),
+            jobs,
             "jobs whose network time is that of the slowest NIC, "
             f"{rate_gb_per_s(rates.min() / BYTES_PER_GB)}, though there are faster ones",
         )
-    counts: dict[tuple[str, str], int] = {}
-    for one, many in zip(found, jobs.tolist(), strict=True):
-        for note in one.notes:
-            key = note.reason, note.detail
-            counts[key] = counts.get(key, 0) + many
-    for (reason, detail), many in counts.items():
-        yield Note(reason, many, detail)
 
 
 def profile_of(workload: Workload, gpus: int, on: Reference) -> Profile:

@@ -8,12 +8,12 @@ from difflib import get_close_matches
 from io import StringIO
 from math import isnan
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 import numpy as np
 
 from synctax.arrays import I64
-from synctax.cluster.inputs.foreign import PHILLY, looks_like
 from synctax.cluster.job_columns import JOB_COLUMNS, NEEDED_JOB_COLUMNS
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
@@ -127,9 +127,10 @@ def parse_job_table(data: bytes, *, name: str) -> JobTable:
     BadInputError
         As `read_job_table`.
     """
-    lines, rows = _rows(_decoded(data, name), name)
+    text = _decoded(data, name)
+    lines, rows = _rows(text, name)
     names = [one.strip().lower() for one in rows[0]] if rows else []
-    _check_header(names, name)
+    _check_header(names, name, text)
     del lines[0], rows[0]
     _check_widths(lines, rows, len(names), name)
     texts = [tuple(map(str.strip, one)) for one in zip(*rows, strict=True)]
@@ -150,8 +151,6 @@ def _read(name: str) -> bytes:
 
 
 def _decoded(data: bytes, name: str) -> str:
-    if data.lstrip()[:1] in (b"[", b"{"):
-        raise BadInputError(f"{name}: found JSON; {_ADVICE}; {_convert(PHILLY, name)}")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -163,6 +162,8 @@ def _decoded(data: bytes, name: str) -> str:
 
 def _rows(text: str, name: str) -> tuple[list[int], list[list[str]]]:
     """Read the rows that are not blank, and the line in which each begins."""
+    if text.lstrip()[:1] in ("[", "{"):
+        raise BadInputError(f"{name}: found JSON; {_ADVICE}{_others(name, text)}")
     begin = text.lstrip().partition("\n")[0]
     separator = max(SEPARATORS, key=begin.count)
     reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -181,27 +182,30 @@ def _rows(text: str, name: str) -> tuple[list[int], list[list[str]]]:
     return lines, rows
 
 
-def _check_header(names: Sequence[str], name: str) -> None:
+def _check_header(names: Sequence[str], name: str, text: str) -> None:
     if not names:
         raise BadInputError(f"{name}: found an empty file; {_ADVICE}")
     missing = [one for one in NEEDED_JOB_COLUMNS if one not in names]
     if missing:
-        whose = looks_like(names)
-        near = (_near(one, missing) for one in names)
-        typed = [f"{one} ({like}?)" for one, like in zip(names, near, strict=True) if like]
-        hint = _convert(whose, name) if whose else f"first line: {', '.join(names):.200}"
-        if typed and not whose:
-            hint += f"; did you mean: {', '.join(typed)}"
-        raise BadInputError(
-            f"{name}: no column {', '.join(missing)}; {_ADVICE} in its first line; {hint}"
-        )
+        near = [f"{one} ({like}?)" for one in names if (like := _near(one, missing))]
+        meant = f"; did you mean: {', '.join(near)}" if near else ""
+        other = _others(name, text) or f"{meant}; it begins {', '.join(names):.200}"
+        raise BadInputError(f"{name}: no column {', '.join(missing)}; {_ADVICE}{other}")
     twice = [one for one, many in Counter(names).items() if one in _NAMES and many > 1]
     if twice:
         raise BadInputError(f"{name}: the column {twice[0]} is there twice; leave one")
 
 
-def _convert(whose: str, name: str) -> str:
-    return f"this looks like {whose}: synctax convert {name} -o jobs.csv"
+def _others(name: str, text: str) -> str:
+    """Say how a trace of another program becomes jobs; "" where none is recognised."""
+    from synctax.cluster.convert.formats import FORMATS
+    from synctax.cluster.convert.lines import HEAD_BYTES, Source
+
+    source = Source(name, text[:HEAD_BYTES])
+    one = next((one for one in FORMATS.values() if one.recognises(source)), None)
+    if one is None:
+        return ""
+    return f"; this looks like {one.title}: synctax convert {quote(name)} -o jobs.csv"
 
 
 def _check_widths(
