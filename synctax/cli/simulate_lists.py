@@ -51,10 +51,10 @@ def shown() -> "list[RenderableType]":
                 Field("cluster", [row["cluster"] for row in rows], right=False),
                 column(rows, "servers", "servers"),
                 column(rows, "gpus", "GPUs"),
-                column(rows, "gpu_type", "of"),
+                column(rows, "gpu_type", "of", str),
                 column(rows, "nic_gb_per_s", "NIC", rate_gb_per_s),
-                column(rows, "policy", "policy"),
-                column(rows, "queue", "queue"),
+                column(rows, "policy", "policy", str),
+                column(rows, "queue", "queue", str),
             ]
         )
     ]

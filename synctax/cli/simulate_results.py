@@ -83,6 +83,7 @@ def parameters(found: Found) -> dict[str, Any]:
     simulation = found.simulation
     return {
         "trace": asked.trace,
+        "jobs": len(simulation.jobs),
         "cluster": cluster_told(setup.cluster),
         "policy": simulation.policy,
         "queue": simulation.queue,

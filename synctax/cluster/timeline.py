@@ -314,7 +314,7 @@ def _loads(
 
 
 def _changes(at_ns: Sequence[I64], by: Sequence[Any]) -> tuple[I64, Any]:
-    """Add changes up, and return the instants at which the sum changes."""
+    """Add changes up, and return the first instant and those at which the sum changes."""
     instants, place = np.unique(np.concatenate(at_ns), return_inverse=True)
     change = np.zeros(instants.size, np.result_type(*by))
     np.add.at(change, place, np.concatenate(by))
@@ -322,7 +322,8 @@ def _changes(at_ns: Sequence[I64], by: Sequence[Any]) -> tuple[I64, Any]:
     if total.dtype.kind == "f":
         # of sums that should end at 0, rounding leaves a little
         total = np.round(total, _DIGITS)
-    differs = np.diff(total, prepend=total.dtype.type(0)) != 0
+    differs = np.ones(instants.size, bool)
+    differs[1:] = np.diff(total) != 0
     return instants[differs], total[differs]
 
 
