@@ -11,6 +11,9 @@
 >>> found = synctax.plan(model, machine, 1024, synctax.Training(batch=2048, sequence=8192))
 >>> found.layouts[found.ranked()[0]].gpus
 1024
+>>> cluster = synctax.read_cluster("mosim-4x8")
+>>> jobs = synctax.read_jobs("jobs.csv", cluster).jobs  # doctest: +SKIP
+>>> synctax.simulate(jobs, cluster).to_frame()  # doctest: +SKIP
 """
 
 from importlib import import_module
@@ -25,6 +28,16 @@ if TYPE_CHECKING:
     from synctax.bandwidth.sweep import Link, Wait
     from synctax.bandwidth.sweep import sweep as best_bandwidth
     from synctax.bandwidth.topology import Domain, Layout
+    from synctax.cluster.engine import simulate
+    from synctax.cluster.fidelity import fidelity
+    from synctax.cluster.inputs.named import read_cluster
+    from synctax.cluster.inputs.pool import read_pool
+    from synctax.cluster.inputs.read_jobs import read_jobs
+    from synctax.cluster.jobs import Jobs
+    from synctax.cluster.machines import Cluster
+    from synctax.cluster.measured import read_measured
+    from synctax.cluster.settings import Contention
+    from synctax.cluster.simulation import Simulation
     from synctax.collectives.load import Job, load
     from synctax.collectives.match import match
     from synctax.collectives.matches import Identity, Matches, Status
@@ -67,6 +80,8 @@ _HOME = {
     "Block": "synctax.evt.model",
     "BlockTimes": "synctax.evt.model",
     "Change": "synctax.attribution.changes",
+    "Cluster": "synctax.cluster.machines",
+    "Contention": "synctax.cluster.settings",
     "Domain": "synctax.bandwidth.topology",
     "EvtFit": "synctax.evt.results",
     "FitError": "synctax.errors",
@@ -76,6 +91,7 @@ _HOME = {
     "Identity": "synctax.collectives.matches",
     "Injections": "synctax.experiment.injections",
     "Job": "synctax.collectives.load",
+    "Jobs": "synctax.cluster.jobs",
     "Layout": "synctax.bandwidth.topology",
     "Link": "synctax.bandwidth.sweep",
     "Matches": "synctax.collectives.matches",
@@ -85,6 +101,7 @@ _HOME = {
     "RankTrace": "synctax.trace.model",
     "Recovered": "synctax.experiment.recovered",
     "Replace": "synctax.attribution.changes",
+    "Simulation": "synctax.cluster.simulation",
     "Status": "synctax.collectives.matches",
     "SynctaxError": "synctax.errors",
     "SynthJob": "synctax.synth",
@@ -99,6 +116,7 @@ _HOME = {
     "block_times": "synctax.attribution.blocks",
     "build_graph": "synctax.graph.build",
     "critical_paths": "synctax.graph.critical_path",
+    "fidelity": "synctax.cluster.fidelity",
     "fit_evt": "synctax.evt.fit",
     "fit_evt_maxima": "synctax.evt.fit",
     "load": "synctax.collectives.load",
@@ -111,13 +129,18 @@ _HOME = {
     "plan_tax": "synctax.planning.tax",
     "read_block_time_sets": "synctax.evt.read_csv",
     "read_block_times": "synctax.evt.read_csv",
+    "read_cluster": "synctax.cluster.inputs.named",
     "read_injections": "synctax.experiment.read",
+    "read_jobs": "synctax.cluster.inputs.read_jobs",
     "read_maxima": "synctax.evt.read_csv",
+    "read_measured": "synctax.cluster.measured",
     "read_model": "synctax.planning.inputs.named",
     "read_platform": "synctax.planning.inputs.named",
+    "read_pool": "synctax.cluster.inputs.pool",
     "read_rank": "synctax.trace.kineto",
     "read_tax": "synctax.evt.tax_file",
     "recover": "synctax.experiment.judging",
+    "simulate": "synctax.cluster.engine",
     "verify": "synctax.planning.verify.job",
     "whatif": "synctax.attribution.whatif",
 }
@@ -139,6 +162,8 @@ __all__ = [
     "Block",
     "BlockTimes",
     "Change",
+    "Cluster",
+    "Contention",
     "Domain",
     "EvtFit",
     "FitError",
@@ -148,6 +173,7 @@ __all__ = [
     "Identity",
     "Injections",
     "Job",
+    "Jobs",
     "Layout",
     "Link",
     "Matches",
@@ -157,6 +183,7 @@ __all__ = [
     "RankTrace",
     "Recovered",
     "Replace",
+    "Simulation",
     "Status",
     "SynctaxError",
     "SynthJob",
@@ -172,6 +199,7 @@ __all__ = [
     "block_times",
     "build_graph",
     "critical_paths",
+    "fidelity",
     "fit_evt",
     "fit_evt_maxima",
     "load",
@@ -184,13 +212,18 @@ __all__ = [
     "plan_tax",
     "read_block_time_sets",
     "read_block_times",
+    "read_cluster",
     "read_injections",
+    "read_jobs",
     "read_maxima",
+    "read_measured",
     "read_model",
     "read_platform",
+    "read_pool",
     "read_rank",
     "read_tax",
     "recover",
+    "simulate",
     "verify",
     "whatif",
 ]

@@ -1,12 +1,18 @@
 """What a simulation found: when every job ran, where, and how much it was slowed."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from synctax.arrays import F64, I32, I64
 from synctax.cluster.jobs import Jobs, Placement
 from synctax.cluster.machines import Cluster
 from synctax.cluster.settings import Contention
 from synctax.notes import Note
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synctax.cluster.metrics import Summary
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,3 +100,15 @@ class Simulation:
     use: Use
     interference: Interference | None = None
     notes: tuple[Note, ...] = ()
+
+    def summary(self) -> "Summary":
+        """Sum it up: completion times, waiting, contention, use of the cluster."""
+        from synctax.cluster.metrics import summary
+
+        return summary(self)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Build the table `synctax.simulate/1`, one row per job."""
+        from synctax.cluster.columns import to_frame
+
+        return to_frame(self)
