@@ -25,6 +25,7 @@ ITERATIONS = 100
 ORDER = (
     ("pollux, time", "tiresias"),
     ("mosim, iteration", "pollux, time"),
+    ("mosim, overlap", "pollux, time"),
     ("mosim, overlap", "mosim, iteration"),
 )
 """Models, the better one first; the differences of their errors are paired."""

@@ -40,6 +40,7 @@ def population(name: str) -> Population:
         "pairs that fit": two.where(two.demand <= 1),
         "pairs that do not fit": two.where(two.demand > 1),
         "pairs at 60 %": pairs(0.6),
+        "drawn pairs": drawn(2, duty=(0.1, 0.9), sets=150),
         "three": drawn(3, duty=(0.1, 0.9), sets=25),
         "eight": drawn(8, duty=(0.1, 0.9), sets=8),
         "eight, light": drawn(8, duty=(0.02, 0.2), sets=8),
@@ -69,6 +70,22 @@ def test_shares_are_nearer_than_a_fixed_penalty_which_is_nearer_than_none(name):
 def test_where_average_demands_fit_a_fixed_penalty_is_nearer_than_average_shares(name):
     mosim, pollux = off(name, "mosim, iteration"), off(name, "pollux, time")
     assert surely_above_zero(mosim - pollux)
+
+
+def test_among_pairs_drawn_evenly_average_shares_and_a_fixed_penalty_do_not_differ():
+    mosim, pollux = (
+        off("drawn pairs", one) for one in ("mosim, iteration", "pollux, time")
+    )
+    assert not surely_above_zero(pollux - mosim)
+    assert not surely_above_zero(mosim - pollux)
+    assert surely_above_zero(off(name, "tiresias") - pollux)
+
+
+@pytest.mark.parametrize(
+    "name", ["pairs", "drawn pairs", "pairs at 60 %", "three", "eight"]
+)
+def test_expected_overlap_is_nearer_than_a_fixed_penalty(name):
+    assert surely_above_zero(off(name, "pollux, time") - off(name, "mosim, overlap"))
 
 
 def test_where_average_demands_fit_average_shares_see_no_contention():
