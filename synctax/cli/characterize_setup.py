@@ -19,6 +19,7 @@ DEFAULT_GPUS = (2, 4, 8)
 """Of the jobs of the MoSim paper's traces: 2 to 8."""
 
 BYTES_PER_GB = 1e9
+US_PER_S = 1e6
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,5 @@ class Gpus(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, ...]:
         """Parse the text; ascending, each number once."""
-        if isinstance(value, tuple):
-            return value
         each = (_COUNT.convert(one, param, ctx) for one in str(value).split(","))
         return tuple(sorted(set(each)))
