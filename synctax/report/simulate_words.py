@@ -98,7 +98,9 @@ def _by_whom(simulation: Simulation, told: Summary) -> Iterator[str]:
             f"others; most of all {named}, {percent(share)} of all that was lost"
         )
         return
-    others = counted(int(found.victims[0]), "other")
+    many = int(found.victims[0])
+    victim = pairs.job[np.argmax(pairs.by == found.job[0])]
+    others = job_name(simulation.jobs, int(victim)) if many == 1 else f"{many:,} others"
     yield (
         f"mostly by {named}: {others} lost {seconds(float(found.lost_s[0]))} to it, "
         f"{percent(share)} of all that was lost"
