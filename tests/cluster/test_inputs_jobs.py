@@ -4,6 +4,7 @@ import gzip
 from contextlib import suppress
 from dataclasses import fields
 from math import log, nan
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -506,6 +507,18 @@ def test_columns_that_are_none_of_a_job_are_not_written():
         job_csv(row | {"workload": ["a", "b"]})
     with pytest.raises(ValueError, match="lacks the columns"):
         job_table({"job_id": []}, name="made up")
+
+
+@pytest.mark.repo
+def test_the_page_on_simulations_tells_every_column():
+    page = Path(__file__).resolve().parents[2] / "docs" / "simulating.md"
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if line.startswith("|")
+    ]
+    for one in JOB_COLUMNS:
+        assert [f"`{one.name}`", one.unit, one.meaning] in rows
 
 
 FITTED = TaxModel(4, a_us=10_000.0, b_us=200.0, r=0.02, gumbel=Gumbel(loc=1.0, scale=0.5))
