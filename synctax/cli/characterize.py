@@ -148,7 +148,12 @@ def characterize(
         from synctax.cluster.characterize.gpus import DEFAULT_GPU
         from synctax.cluster.characterize.profile import Assumptions
 
-        shares = (efficiency, memory_efficiency, latency_us / setup.US_PER_S, gpus_per_server)
+        shares = (
+            efficiency,
+            memory_efficiency,
+            latency_us / setup.US_PER_S,
+            gpus_per_server,
+        )
         on = setup.On(
             gpus or setup.DEFAULT_GPUS,
             gpu_type or DEFAULT_GPU,
