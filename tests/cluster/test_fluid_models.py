@@ -73,9 +73,8 @@ def test_where_average_demands_fit_a_fixed_penalty_is_nearer_than_average_shares
 
 
 def test_among_pairs_drawn_evenly_average_shares_and_a_fixed_penalty_do_not_differ():
-    mosim, pollux = (
-        off("drawn pairs", one) for one in ("mosim, iteration", "pollux, time")
-    )
+    name = "drawn pairs"
+    mosim, pollux = off(name, "mosim, iteration"), off(name, "pollux, time")
     assert not surely_above_zero(pollux - mosim)
     assert not surely_above_zero(mosim - pollux)
     assert surely_above_zero(off(name, "tiresias") - pollux)
