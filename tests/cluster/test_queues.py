@@ -234,31 +234,31 @@ def test_no_queue_asks_for_jobs_that_cannot_start_however_many_wait():
 @settings(max_examples=examples(200))
 def test_a_lane_finds_what_going_through_it_finds(steps):
     lane, kept = Lane(), []
+
+    def place_of(job: int) -> int:
+        place = lane.first()
+        while lane.job(place) != job:
+            place = lane.find(place + 1, 100)
+        return place
+
     for order, step in enumerate(steps):
         if isinstance(step, int):
-            lane.add(order, 1000 + order, step)
+            lane.add(order, step)
             kept.append((order, step))
-        elif step[0] == "remove" and kept:
-            gone = kept.pop(step[1] % len(kept))
-            place = lane.first()
-            while lane.entry(place)[0] != gone[0]:
-                place = lane.find(place + 1, 100)
-            assert lane.entry(place) == (gone[0], 1000 + gone[0])
-            assert lane.duration_ns(place) == gone[1]
+        elif kept and step[0] == "remove":
+            job, size = kept.pop(step[1] % len(kept))
+            place = place_of(job)
+            assert lane.size(place) == size
             lane.remove(place)
-        elif step[0] == "find" and kept:
-            after = kept[step[1] % len(kept)]
-            place = lane.first()
-            while lane.entry(place)[0] != after[0]:
-                place = lane.find(place + 1, 100)
-            found = lane.find(place, step[2])
-            fitting = [one for one in kept if one >= after and one[1] <= step[2]]
-            assert (lane.entry(found)[0] if found >= 0 else None) == next(
-                (one[0] for one in fitting), None
-            )
+        elif kept:
+            after = step[1] % len(kept)
+            found = lane.find(place_of(kept[after][0]), step[2])
+            small = [job for job, size in kept[after:] if size <= step[2]]
+            assert (lane.job(found) if found >= 0 else None) == next(iter(small), None)
         assert len(lane) == len(kept)
         if kept:
-            assert lane.entry(lane.first())[0] == kept[0][0]
+            assert lane.job(lane.first()) == kept[0][0]
+            assert lane.least == min(size for _, size in kept)
 
 
 @given(st.lists(st.integers()), st.integers(0, 20))

@@ -1,13 +1,18 @@
 """In order of arrival, past those that cannot start: greedy backfilling."""
 
+from synctax.cluster.queues.lane import Lane
 from synctax.cluster.queues.queue import Desk
-from synctax.cluster.queues.waiting import Boundless, Waiting
 
 
 class Backfill:
     """Starts every job that can, in order of arrival; none keeps another back.
 
     A job that asks for many GPUs can wait for as long as smaller ones keep coming.
+
+    A job can only start if as many GPUs are free as it asks for, and others are not gone
+    through: the cost grows with the jobs that start, and not with those that wait. Jobs
+    for which enough GPUs are free and that cannot start nevertheless, for they are pinned
+    to servers or refused by a policy of one's own, are asked for one by one.
 
     References
     ----------
@@ -18,7 +23,7 @@ class Backfill:
     __slots__ = ("_new", "_waiting")
 
     def __init__(self) -> None:
-        self._waiting = Waiting()
+        self._waiting = Lane()
         self._new: list[int] = []
 
     def __len__(self) -> int:
@@ -32,10 +37,14 @@ class Backfill:
     def start(self, desk: Desk) -> None:
         """Start all jobs that can."""
         waiting = self._waiting
-        # what waits came before what is new, and is asked for first
-        waiting.start(desk, Boundless())
+        # GPUs never become more meanwhile: nobody is passed over who could start
+        place = waiting.find(0, desk.free_gpus)
+        while place >= 0:
+            if desk.place(waiting.job(place)):
+                waiting.remove(place)
+            place = waiting.find(place + 1, desk.free_gpus)
         for job in self._new:
             gpus = desk.gpus(job)
             if gpus > desk.free_gpus or not desk.place(job):
-                waiting.add(job, gpus, desk.duration_ns(job))
+                waiting.add(job, gpus)
         self._new.clear()

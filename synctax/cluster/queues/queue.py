@@ -45,7 +45,7 @@ class Queue(Protocol):
     """Jobs that wait."""
 
     def add(self, job: int) -> None:
-        """Let a job wait; in order of arrival."""
+        """Let a job wait; in order of arrival, which is that of their numbers."""
 
     def start(self, desk: Desk) -> None:
         """Start whatever may start now.

@@ -1,52 +1,29 @@
-"""All jobs that wait, by the number of GPUs that they wait for."""
+"""Jobs behind the one that waits first, and which of them a reservation lets past."""
 
 from bisect import bisect_right, insort
+from collections import deque
 from heapq import heapify, heappop, heapreplace
-from typing import Final, Protocol
 
 from synctax.cluster.queues.lane import GONE, Lane
 from synctax.cluster.queues.queue import Desk
-
-FOREVER_NS: Final = GONE - 1
-"""No job runs longer."""
-
-
-class Room(Protocol):
-    """How long jobs may run that start at an instant."""
-
-    def within_ns(self, gpus: int) -> int:
-        """Longest run time of a job with so many GPUs; not longer if asked again."""
-
-    def started(self, gpus: int, duration_ns: int) -> None:
-        """Take notice of a job that was started."""
-
-
-class Boundless:
-    """Any job may start, however long it runs."""
-
-    def within_ns(self, gpus: int) -> int:  # noqa: ARG002 - the same for all
-        """Longest run time: that of any job."""
-        return FOREVER_NS
-
-    def started(self, gpus: int, duration_ns: int) -> None:
-        """Take no notice of a job that was started."""
+from synctax.cluster.queues.reservation import Reservation
 
 
 class Waiting:
-    """Jobs in order of arrival.
+    """Jobs in order of arrival, in a lane for each number of GPUs, by how long they run.
 
-    A job can only start if as many GPUs are free as it asks for, so jobs that ask for more
-    are not looked at: the cost of a search grows with the jobs that it starts, and not
-    with those that wait. Jobs that are pinned to servers, and those that a policy of
-    one's own refuses though GPUs are free, are asked for one by one.
+    A search costs something for each number of GPUs up to those that are free and for each
+    job that it starts, and nothing for those that wait besides.
     """
 
-    __slots__ = ("_lanes", "_many", "_order", "_widths")
+    __slots__ = ("_arrived", "_lanes", "_many", "_passed", "_widths")
 
     def __init__(self) -> None:
         self._lanes: dict[int, Lane] = {}
         self._widths: list[int] = []
-        self._many = self._order = 0
+        self._arrived: deque[tuple[int, int]] = deque()
+        self._passed: set[int] = set()
+        self._many = 0
 
     def __len__(self) -> int:
         """Count jobs."""
@@ -59,62 +36,57 @@ class Waiting:
 
     def add(self, job: int, gpus: int, duration_ns: int) -> None:
         """Let a job wait."""
-        lane = self._lanes.setdefault(gpus, Lane())
+        lane = self._lanes.get(gpus)
+        if lane is None:
+            lane = self._lanes[gpus] = Lane()
         if not lane:
             insort(self._widths, gpus)
-        lane.add(self._order, job, duration_ns)
-        self._order += 1
+        lane.add(job, duration_ns)
+        self._arrived.append((job, gpus))
         self._many += 1
 
     def pop_first(self) -> int:
-        """Take out the job that came first."""
-        lanes = self._lanes
-        entries = ((lanes[gpus].entry(lanes[gpus].first()), gpus) for gpus in self._widths)
-        (_, job), gpus = min(entries)
-        self._remove(gpus, lanes[gpus].first())
+        """Take out the job that came first; there has to be one."""
+        job, gpus = self._arrived.popleft()
+        while job in self._passed:
+            self._passed.remove(job)
+            job, gpus = self._arrived.popleft()
+        self._remove(gpus, self._lanes[gpus].first())
         return job
 
-    def start(self, desk: Desk, room: Room) -> None:
-        """Start, in order of arrival, all jobs that can and may.
-
-        Parameters
-        ----------
-        desk : Desk
-        room : Room
-        """
+    def start(self, desk: Desk, room: Reservation) -> None:
+        """Start, in order of arrival, all jobs that can and may."""
         nearest = self._nearest(desk.free_gpus, room)
-        while nearest:
+        # neither GPUs nor room become more meanwhile: nobody is passed over who may start
+        while nearest and self.narrowest <= desk.free_gpus:
             _, gpus, place = nearest[0]
-            lane = self._lanes[gpus]
+            lane, after = self._lanes[gpus], -1
             if gpus <= desk.free_gpus:
                 self._try(desk, room, gpus, place)
-            # neither GPUs nor room become more meanwhile: nobody is passed over
-            after = -1
-            if gpus <= desk.free_gpus:
                 after = lane.find(place + 1, room.within_ns(gpus))
             if after < 0:
                 heappop(nearest)
             else:
-                heapreplace(nearest, (lane.entry(after)[0], gpus, after))
+                heapreplace(nearest, (lane.job(after), gpus, after))
 
-    def _nearest(self, free: int, room: Room) -> list[tuple[int, int, int]]:
+    def _nearest(self, free: int, room: Reservation) -> list[tuple[int, int, int]]:
         """Find the first job of each width that may start: a heap by order of arrival."""
         found = []
         for gpus in self._widths[: bisect_right(self._widths, free)]:
-            lane = self._lanes[gpus]
-            place = lane.find(lane.first(), room.within_ns(gpus))
-            if place >= 0:
-                found.append((lane.entry(place)[0], gpus, place))
+            lane, within_ns = self._lanes[gpus], room.within_ns(gpus)
+            if lane.least <= within_ns:
+                place = lane.find(lane.first(), within_ns)
+                found.append((lane.job(place), gpus, place))
         heapify(found)
         return found
 
-    def _try(self, desk: Desk, room: Room, gpus: int, place: int) -> None:
+    def _try(self, desk: Desk, room: Reservation, gpus: int, place: int) -> None:
         lane = self._lanes[gpus]
-        duration_ns = lane.duration_ns(place)
-        if duration_ns > room.within_ns(gpus) or not desk.place(lane.entry(place)[1]):
-            return
-        room.started(gpus, duration_ns)
-        self._remove(gpus, place)
+        job, duration_ns = lane.job(place), lane.size(place)
+        if duration_ns <= room.within_ns(gpus) and desk.place(job):
+            room.started(gpus, duration_ns)
+            self._remove(gpus, place)
+            self._passed.add(job)
 
     def _remove(self, gpus: int, place: int) -> None:
         self._lanes[gpus].remove(place)
