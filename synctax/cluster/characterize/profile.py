@@ -15,7 +15,7 @@ from synctax.cluster.characterize.workloads import Workload
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.planning.possible import ImpossibleError, is_number
-from synctax.texts import number
+from synctax.texts import number, size_bytes
 
 EFFICIENCY: Final[dict[Precision, float]] = {
     "fp32": 0.65,
@@ -258,7 +258,7 @@ def _ring(workload: Workload, gpus: int, wires: _Wires) -> _Sending:
         ring_s(gpus, payload, wires.nic_bytes_per_s, wires.latency_s),
         ring_bytes(gpus, payload),
         f"ring: {wires}",
-        f"ring of {number(payload / 1e6)} MB of gradients",
+        f"ring of {size_bytes(payload)} of gradients",
     )
 
 
@@ -284,6 +284,6 @@ def _two_levels(workload: Workload, gpus: int, wires: _Wires, per_server: int) -
         two_level_s(gpus, per_server, payload, rates, wires.latency_s),
         ring_bytes(servers, payload),
         f"two levels: {number(rates[0] / _GIGA)} GB/s in servers of {per_server}; {wires}",
-        f"through a NIC: ring of {number(payload / 1e6)} MB over {servers} servers",
+        f"through a NIC: ring of {size_bytes(payload)} over {servers} servers",
         (note,),
     )
