@@ -1,6 +1,6 @@
 """Jobs that could never run on a cluster are refused before anything runs."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -40,17 +40,13 @@ def check_jobs(jobs: Jobs, cluster: Cluster) -> None:
         raise ValueError(f"an iteration of job {jobs.job_id[at]} takes {iteration_s[at]} s")
     large = np.flatnonzero(jobs.gpus > cluster.total_gpus).tolist()
     if large:
-        asked = f"{named(jobs, large)} ({jobs.gpus[large[0]]:,} GPUs)"
+        asked = "1 job asks" if len(large) == 1 else f"{len(large):,} jobs ask"
         raise SynctaxError(
-            f"{_count(large)} for more GPUs than the {cluster.total_gpus:,} of "
-            f"the cluster and could never start: {asked}; leave them out, or take a larger "
-            "cluster"
+            f"{asked} for more GPUs than the {cluster.total_gpus:,} of the cluster and "
+            f"could never start: {named(jobs, large, gpus=True)}; leave out, or take a "
+            "larger cluster"
         )
     _check_pinned(jobs, cluster)
-
-
-def _count(rows: list[int]) -> str:
-    return f"{len(rows):,} {'job asks' if len(rows) == 1 else 'jobs ask'}"
 
 
 def _check_pinned(jobs: Jobs, cluster: Cluster) -> None:
@@ -73,19 +69,25 @@ def _wrong(pinned: Placement, asked: int, gpus: I64) -> str:
     for server, here in pinned:
         if not 0 <= server < gpus.size:
             return f"the cluster has servers 0 to {gpus.size - 1:,}"
-        if not 1 <= here <= gpus[server]:
+        if here < 1:
+            return f"{here:,} workers on server {server:,}"
+        if here > gpus[server]:
             return f"server {server:,} has {gpus[server]:,} GPUs"
     return ""
 
 
-def named(jobs: Jobs, rows: Iterable[int]) -> str:
-    """Name the first few jobs of some.
+def named(jobs: Jobs, rows: Sequence[int], *, gpus: bool = False) -> str:
+    """Name the first few jobs of some, with the GPUs that they ask for if that matters.
 
     Examples
     --------
     >>> from synctax.cluster.jobs import simple_jobs
-    >>> named(simple_jobs([(0, 1, 1)] * 9), range(9))
-    '0, 1, 2, 3, 4, ...'
+    >>> jobs = simple_jobs([(0, 4, 1)] * 9)
+    >>> named(jobs, range(9)), named(jobs, [7, 8], gpus=True)
+    ('0, 1, 2, 3, 4, ...', '7 (4), 8 (4)')
     """
-    ids = [jobs.job_id[row] for row in rows]
-    return ", ".join(ids[:SHOWN_JOBS]) + (", ..." if len(ids) > SHOWN_JOBS else "")
+    shown = [
+        f"{jobs.job_id[row]} ({jobs.gpus[row]:,})" if gpus else jobs.job_id[row]
+        for row in rows[:SHOWN_JOBS]
+    ]
+    return ", ".join(shown + ["..."] * (len(rows) > SHOWN_JOBS))

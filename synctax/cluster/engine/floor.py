@@ -15,8 +15,8 @@ from synctax.cluster.machines import Cluster
 from synctax.cluster.policies.free import FreeGpus
 from synctax.cluster.queues.ascending import ascending
 
-_STALE = 3
-"""Ends that are no longer true, over those that are, before they are thrown out."""
+STALE_SHARE, STALE_FEW = 3, 100
+"""Ends that are kept, over those that are true, and more of them in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,7 @@ class Floor:
             self.blame.close(one, self.now_ns)
         self.end_ns[job] = one.end_ns
         self.factor[job] = one.mean_factor()
-        duration_ns = self._duration_ns[job]
-        self.solo_ns[job] = duration_ns * one.alone_stretch
+        self.solo_ns[job] = self._duration_ns[job] * one.alone_stretch
         self.done += 1
 
     def start(self, job: int, placement: Placement) -> None:
@@ -138,7 +137,11 @@ class Floor:
         heappush(self._ends, (one.end_ns, job))
 
     def settle(self) -> None:
-        """Give every job the S that it has from now on."""
+        """Give every job the S that it has from now on.
+
+        Old ends stay in the heap and are passed over: see `next_end_ns`. Where an end moved
+        and moved back it is there twice, and the job has gone when the second is met.
+        """
         rule, blame, now_ns = self._rule, self.blame, self.now_ns
         for one in self.traffic.settle(now_ns, rule.affected):
             factor = rule.factor(one)
@@ -148,6 +151,6 @@ class Floor:
                     heappush(self._ends, (one.end_ns, one.job))
             if blame is not None:
                 blame.look(one, now_ns)
-        if len(self._ends) > _STALE * len(self.running) + 1000:
+        if len(self._ends) > STALE_SHARE * len(self.running) + STALE_FEW:
             self._ends = [(one.end_ns, one.job) for one in self.running.values()]
             heapify(self._ends)

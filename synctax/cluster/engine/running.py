@@ -74,9 +74,7 @@ class Running:
         )
 
     def slow_down(self, factor: float, stretch: float, now_ns: int) -> bool:
-        """Go on with other factors from now on; whether the end moved."""
-        if factor == self.factor:
-            return False
+        """Go on with another S from now on; whether the end moved."""
         self.factor_sum += self.factor * (now_ns - self.factor_since_ns)
         self.factor, self.factor_since_ns = factor, now_ns
         if stretch == self.stretch:

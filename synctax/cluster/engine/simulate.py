@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from synctax.arrays import NS_PER_S
 from synctax.cluster import machines, settings
 from synctax.cluster.engine.blame import Blame
 from synctax.cluster.engine.checks import check_jobs, named
@@ -35,6 +36,9 @@ PROGRESS_STEPS = 200
 
 DEFAULT: Final = Contention()
 """Dynamic contention as the MoSim paper has it, with rates that are averages."""
+
+LAST_NS: Final = 2**63 - 1
+"""Times are int64."""
 
 
 def simulate(  # noqa: PLR0913 - each choice is one of its own
@@ -133,7 +137,7 @@ def run(
     chosen = cluster.policy if options.policy is None else options.policy
     policy = find_policy(chosen) if isinstance(chosen, str) else chosen
     name = chosen if isinstance(chosen, str) else _name(chosen)
-    floor = _floor(jobs, cluster, options, make_traffic)
+    floor = set_up(jobs, cluster, options, make_traffic)
     desk = Desk(jobs, cluster, floor, policy, name)
     waiting = find_queue(queue_name)
     told = max(1, len(jobs) // PROGRESS_STEPS)
@@ -143,6 +147,7 @@ def run(
             options.on_progress(done, len(jobs))
             next_told = done + told
     _check_all_ran(jobs, floor, name)
+    _check_times(jobs, floor)
     return Simulation(
         jobs=jobs,
         cluster=cluster,
@@ -160,12 +165,13 @@ def run(
     )
 
 
-def _floor(
+def set_up(
     jobs: Jobs,
     cluster: Cluster,
     options: Options,
-    make_traffic: Callable[[Links, Demands], Traffic],
+    make_traffic: Callable[[Links, Demands], Traffic] = Traffic,
 ) -> Floor:
+    """Build the cluster before the first job comes."""
     asked = demands(jobs, cluster, options.contention.basis, options.rates)
     traffic = make_traffic(cluster.links, asked)
     how = rule(options.contention, traffic, cluster.servers, alike=asked.alike)
@@ -205,6 +211,16 @@ def _check_all_ran(jobs: Jobs, floor: Floor, name: str) -> None:
         raise SynctaxError(
             f"policy {name} never placed {len(left):,} of {len(jobs):,} jobs, though the "
             f"cluster is idle: {named(jobs, left)}"
+        )
+
+
+def _check_times(jobs: Jobs, floor: Floor) -> None:
+    last_ns = max(floor.end_ns, default=0)
+    if last_ns > LAST_NS:
+        at = floor.end_ns.index(last_ns)
+        raise SynctaxError(
+            f"job {jobs.job_id[at]} would end at {last_ns / NS_PER_S:.4g} s; times up to "
+            f"{LAST_NS / NS_PER_S:.4g} s can be told"
         )
 
 

@@ -9,7 +9,6 @@ from synctax.cluster.engine.floor import Floor
 from synctax.cluster.jobs import Jobs, Placement
 from synctax.cluster.machines import Cluster
 from synctax.cluster.policies.ask import ask
-from synctax.cluster.policies.built_in import BuiltIn
 from synctax.cluster.policies.policy import JobView, Policy
 
 
@@ -79,7 +78,6 @@ class Desk:
         self._gpus: list[int] = jobs.gpus.tolist()
         self._duration_ns: list[int] = jobs.duration_ns.tolist()
         self._pinned = jobs.pinned
-        self._built_in = isinstance(policy, BuiltIn)
 
     @property
     def now_ns(self) -> int:
@@ -94,10 +92,6 @@ class Desk:
     def gpus(self, job: int) -> int:
         """How many a job asks for."""
         return self._gpus[job]
-
-    def simple(self, job: int) -> bool:
-        """Whether a job can be placed wherever enough GPUs are free in all."""
-        return self._built_in and self._pinned[job] is None
 
     def duration_ns(self, job: int) -> int:
         """How long a job is expected to run: its standalone run time."""
