@@ -163,7 +163,7 @@ def check(cluster: Cluster) -> None:
         _positive(cluster.nic_bytes_per_s),
     )
     speeds = _positive(cluster.speed) and bool(np.isfinite(cluster.speed).all())
-    _each(cluster.speed, "speed", "above 0", speeds)
+    _each(cluster.speed, "speed", "above 0, and finite", speeds)
     links = cluster.nvlink_bytes_per_s
     known = links[~np.isnan(links)]
     _each(known, "nvlink_bytes_per_s", "above 0", _positive(known))
@@ -191,7 +191,9 @@ def _positive(values: F64) -> bool:
 
 def _each(values: F64 | I64, name: str, expected: str, right: bool) -> None:
     if not right:
-        raise ImpossibleError(name, values.min().item(), expected)
+        # infinite where it is the largest that is wrong
+        shown = values.min() if not values.min() > 0 else values.max()
+        raise ImpossibleError(name, shown.item(), expected)
 
 
 def _links(cluster: Cluster) -> Links:

@@ -1,7 +1,8 @@
 """Clusters and pools of workloads from YAML: what is read, what is refused, and how."""
 
 from contextlib import suppress
-from math import isnan
+from dataclasses import replace
+from math import inf, isnan, nan
 
 import numpy as np
 import pytest
@@ -13,9 +14,10 @@ from synctax.cluster.inputs import cluster_file, pool
 from synctax.cluster.inputs.cluster_file import MOST_SERVERS, cluster_of
 from synctax.cluster.inputs.named import cluster_names, read_cluster
 from synctax.cluster.inputs.pool import Pool, pool_of, read_pool, spelled
-from synctax.cluster.machines import Cluster, SwitchTier, check
+from synctax.cluster.machines import Cluster, SwitchTier, check, uniform
 from synctax.errors import BadInputError, SynctaxError
 from synctax.planning.inputs.yaml_file import read_yaml
+from synctax.planning.possible import ImpossibleError
 
 ONE = "servers: [{gpus: 8, nic_bytes_per_s: 625e6}]\n"
 MADE = "workloads:\n- {name: w, compute_s: 1, gradient_bytes: 1e8}\n"
@@ -301,3 +303,30 @@ def test_pools_that_cannot_be_are_refused(text, said):
 def test_a_pool_that_is_not_there_is_refused():
     with pytest.raises(SynctaxError, match=r"none\.yaml: no such file .* in: default"):
         read_pool("none.yaml")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"gpus": np.array([0, 8])}, "gpus is 0; expected 1 or more"),
+        ({"nic_bytes_per_s": np.array([1.0, nan])}, "nic_bytes_per_s is nan; expected abo"),
+        ({"speed": np.array([1.0, inf])}, "speed is inf; expected above 0, and finite"),
+        ({"nvlink_bytes_per_s": np.array([nan, -1])}, "nvlink_bytes_per_s is -1; expected"),
+        ({"tiers": (SwitchTier(2, nan),)}, r"tiers\[0\].oversubscription is nan; expected"),
+        (
+            {"tiers": (SwitchTier(3, 1), SwitchTier(4, 1))},
+            r"tiers\[1\].servers is 4; expec",
+        ),
+        ({"queue": "lifo"}, "queue is 'lifo'; expected backfill or fifo or easy"),
+    ],
+)
+def test_clusters_made_by_code_are_checked_too(changed, said):
+    with pytest.raises(ImpossibleError, match=f"^{said}"):
+        check(replace(uniform(2, 8, 1e9), **changed))
+
+
+def test_a_cluster_has_servers_and_columns_of_one_length():
+    with pytest.raises(ImpossibleError, match=r"^servers is 0; expected one"):
+        check(uniform(0, 8, 1e9))
+    with pytest.raises(ValueError, match="columns of a cluster differ in length"):
+        check(replace(uniform(2, 8, 1e9), speed=np.ones(3)))
