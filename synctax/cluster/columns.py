@@ -92,7 +92,8 @@ def network_share(simulation: Simulation) -> F64:
         simulation.cluster.speed[[server for server, _ in one]].min()
         for one in simulation.placements
     ]
-    whole_s = jobs.compute_s / np.array(slowest) + jobs.tax_s + network_s
+    # the wait at barriers is in proportion to computation, on slower GPUs too
+    whole_s = (jobs.compute_s + jobs.tax_s) / np.array(slowest) + network_s
     return np.asarray(network_s / whole_s)
 
 
