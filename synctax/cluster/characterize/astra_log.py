@@ -20,11 +20,11 @@ from synctax.errors import BadInputError
 KIND: Final = "a log of ASTRA-sim"
 
 _FINISHED: Final = re.compile(
-    rb"sys\[(\d{1,9})\] finished, (\d{1,20}) cycles"
+    rb"sys\[(\d{1,7})\] finished, (\d{1,20}) cycles"
     rb"(?:, exposed communication (\d{1,20}) cycles|(?=\.?[ \t]*\r?\n))"
 )
 _STATISTIC: Final = re.compile(
-    rb"sys\[(\d{1,9})\], (Wall|CPU|GPU|Comm|Remote mem) time: (\d{1,20})[ \t]*\r?\n"
+    rb"sys\[(\d{1,7})\], (Wall|CPU|GPU|Comm|Remote mem) time: (\d{1,20})[ \t]*\r?\n"
 )
 _LONGEST_NS: Final = 2**62
 """An unsigned difference below 0 is printed as almost 2^64."""

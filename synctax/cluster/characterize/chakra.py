@@ -26,6 +26,7 @@ from synctax.collectives.wait import busbw_factor
 from synctax.errors import BadInputError, SynctaxError
 from synctax.trace.discover import natural_key
 
+LARGEST_TRACE_BYTES: Final = 2**28
 LARGEST_GROUPS_BYTES: Final = 2**26
 
 
@@ -100,7 +101,7 @@ def read_traces(path: str | os.PathLike[str]) -> ExecutionTraces:
     known: dict[bytes, Nodes] = {}
     nodes = []
     for at in range(len(files)):
-        data = whole(files[at], KIND)
+        data = whole(files[at], KIND, most=LARGEST_TRACE_BYTES)
         key = sha256(data).digest()
         if key not in known:
             known[key] = read_nodes(data, name=str(files[at]))

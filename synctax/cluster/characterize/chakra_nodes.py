@@ -51,6 +51,13 @@ LARGEST_NUMBER: Final = 2**53
 _VERSION, _METADATA_ATTR = 1, 2
 _ID, _NAME, _TYPE, _DURATION_US, _INPUTS, _ATTR = 1, 2, 3, 7, 8, 10
 _VALUES: Final = 1
+_WANTED: Final = frozenset(
+    {"is_cpu_op", "num_ops", "comm_type", "comm_size", "pg_name", "involved_dim"}
+)
+_MOST_FLAGS: Final = 64
+_MOST_KNOWN: Final = 2**12
+_LONGEST_KNOWN: Final = 64
+_LARGEST_DECLARATION: Final = 2**24
 _INTEGERS: Final = frozenset({7, 9, 11, 13, 27})
 _ZIGZAG: Final = frozenset({15, 17})
 _FIXED: Final = {19: "<I", 21: "<Q", 23: "<i", 25: "<q"}
@@ -164,10 +171,14 @@ class _Codes:
 class _Attr:
     """One attribute: a whole number, a text, or flags."""
 
-    at: int
+    name: str = ""
     number: int | None = None
     text: str | None = None
     flags: tuple[bool, ...] | None = None
+
+
+_Attrs = dict[str, tuple[int, _Attr]]
+"""By name, with the byte where each stands."""
 
 
 class _Rows:
@@ -181,22 +192,27 @@ class _Rows:
         self._group, self._dims = array("i"), array("i")
         self._groups, self._sets = _Codes(), _Codes()
         self._declared: dict[str, int] = {}
+        self._known: dict[bytes, _Attr] = {}
 
     def take(self, begin: int, end: int) -> None:
         """Read a node."""
         wire = self._wire
+        if begin == end:
+            raise wire.bad(begin, "a node of no bytes")
         kind, duration, inputs = 0, 0, None
-        attrs: dict[str, _Attr] = {}
+        attrs: _Attrs = {}
         for one in wire.fields(begin, end):
             if one.number == _TYPE:
                 kind = _expect(wire, one, VARINT).value
             elif one.number == _DURATION_US:
-                duration = _limited(wire, one.begin, one.value, "duration_micros")
+                duration = _expect(wire, one, VARINT).value
+                _limited(wire, one.begin, duration, "duration_micros")
             elif one.number == _INPUTS:
                 inputs = _expect(wire, one, LENGTH)
             elif one.number == _ATTR:
-                name, attr = _attribute(wire, _expect(wire, one, LENGTH))
-                attrs[name] = attr
+                attr = self._attribute(_expect(wire, one, LENGTH))
+                if attr.name in _WANTED:
+                    attrs[attr.name] = one.begin, attr
         if kind > COLL:
             raise wire.bad(begin, f"a node of type {kind:,}")
         if kind == METADATA and inputs is not None:
@@ -207,7 +223,7 @@ class _Rows:
         self._ops.append(self._number(attrs, "num_ops"))
         self._communication(kind, begin, attrs)
 
-    def _communication(self, kind: int, begin: int, attrs: dict[str, _Attr]) -> None:
+    def _communication(self, kind: int, begin: int, attrs: _Attrs) -> None:
         op, size, group, dims = ABSENT, 0, ABSENT, ABSENT
         if kind in (COLL, SEND, RECV):
             op = int(Op.SEND_RECV)
@@ -216,31 +232,44 @@ class _Rows:
             if op != Op.BARRIER and "comm_size" not in attrs:
                 raise self._wire.bad(begin, "a communication without comm_size")
             size = self._number(attrs, "comm_size")
-            named = attrs["pg_name"].text if "pg_name" in attrs else None
+            named = attrs["pg_name"][1].text if "pg_name" in attrs else None
             # ASTRA-sim takes both for the group of all GPUs
             group = ABSENT if named in (None, "", "0") else self._groups.of(named)
-            flags = attrs["involved_dim"].flags if "involved_dim" in attrs else None
+            flags = attrs["involved_dim"][1].flags if "involved_dim" in attrs else None
             dims = ABSENT if flags is None or all(flags) else self._sets.of(flags)
         self._op.append(op)
         self._bytes.append(size)
         self._group.append(group)
         self._dims.append(dims)
 
-    def _collective(self, begin: int, attrs: dict[str, _Attr]) -> Op:
+    def _collective(self, begin: int, attrs: _Attrs) -> Op:
         if "comm_type" not in attrs:
             raise self._wire.bad(begin, "a collective without comm_type")
         code = self._number(attrs, "comm_type")
         if code >= len(OPS):
-            raise self._wire.bad(attrs["comm_type"].at, f"a collective of type {code:,}")
+            raise self._wire.bad(attrs["comm_type"][0], f"a collective of type {code:,}")
         return OPS[code]
 
-    def _number(self, attrs: dict[str, _Attr], name: str) -> int:
+    def _number(self, attrs: _Attrs, name: str) -> int:
         if name not in attrs:
             return 0
-        attr = attrs[name]
+        at, attr = attrs[name]
         if attr.number is None:
-            raise self._wire.bad(attr.at, f"an attribute {name} that is no whole number")
-        return _limited(self._wire, attr.at, attr.number, name)
+            raise self._wire.bad(at, f"an attribute {name} that is no whole number")
+        return _limited(self._wire, at, attr.number, name)
+
+    def _attribute(self, one: Field) -> _Attr:
+        """Read an attribute, or remember it: most are as another node's."""
+        length = one.end - one.begin
+        if length > _LONGEST_KNOWN:
+            return _attribute(self._wire, one)
+        key = self._wire.data[one.begin : one.end]
+        attr = self._known.get(key)
+        if attr is None:
+            attr = _attribute(self._wire, one)
+            if len(self._known) < _MOST_KNOWN:
+                self._known[key] = attr
+        return attr
 
     def nodes(self) -> Nodes:
         return Nodes(
@@ -271,19 +300,19 @@ def _limited(wire: Wire, at: int, value: int, name: str) -> int:
     return value
 
 
-def _attribute(wire: Wire, one: Field) -> tuple[str, _Attr]:
+def _attribute(wire: Wire, one: Field) -> _Attr:
     """Read an attribute; what is not asked for is passed over."""
-    name, attr = "", _Attr(one.begin)
+    attr = _Attr()
     for part in wire.fields(one.begin, one.end):
         if part.number == 1:
-            name = wire.text(_expect(wire, part, LENGTH))
+            attr.name = wire.text(_expect(wire, part, LENGTH))
         elif part.number == _STRING:
             attr.text = wire.text(_expect(wire, part, LENGTH))
         elif part.number == _BOOL_LIST:
             attr.flags = _flags(wire, _expect(wire, part, LENGTH))
         elif part.number in _WHOLE:
             attr.number = _WHOLE[part.number](wire, part)
-    return name, attr
+    return attr
 
 
 def _varint(wire: Wire, part: Field) -> int:
@@ -311,6 +340,8 @@ _WHOLE: Final[dict[int, Callable[[Wire, Field], int]]] = {
 
 def _flags(wire: Wire, one: Field) -> tuple[bool, ...]:
     """Read a list of flags, packed or one by one."""
+    if one.end - one.begin > 2 * _MOST_FLAGS:
+        raise wire.bad(one.begin, f"more than {_MOST_FLAGS} dimensions")
     flags: list[bool] = []
     for part in wire.fields(one.begin, one.end):
         if part.number != 1:
@@ -330,6 +361,9 @@ def _declared(wire: Wire, inputs: Field) -> dict[str, int]:
 
     They are JSON in a list of one text in a text: two characters before it, two behind.
     """
+    if inputs.end - inputs.begin > _LARGEST_DECLARATION:
+        size = inputs.end - inputs.begin
+        raise wire.bad(inputs.begin, f"metadata of {size:,} bytes")
     texts = [
         wire.text(_expect(wire, part, LENGTH))
         for part in wire.fields(inputs.begin, inputs.end)

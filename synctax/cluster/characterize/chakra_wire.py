@@ -89,14 +89,20 @@ class Wire:
         BadInputError
             If a field does not end within the message, or is of a kind that nothing uses.
         """
-        at = begin
+        at, data = begin, self.data
         while at < end:
-            tag, value_at = self.varint(at, end)
+            # most tags and values are a byte, and a call costs as much as all else
+            tag, value_at = data[at], at + 1
+            if tag >= 0x80:
+                tag, value_at = self.varint(at, end)
             number, kind = tag >> 3, tag & 7
             if not 0 < number <= _LARGEST_FIELD:
                 raise self.bad(at, f"a field of number {number:,}")
             if kind == VARINT:
-                value, after = self.varint(value_at, end)
+                if value_at < end and data[value_at] < 0x80:
+                    value, after = data[value_at], value_at + 1
+                else:
+                    value, after = self.varint(value_at, end)
                 yield Field(number, kind, value, value_at, after)
             elif kind in _FIXED or kind == LENGTH:
                 length, start = (

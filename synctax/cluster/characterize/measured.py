@@ -152,9 +152,8 @@ def _notes(tax: Tax, found: Parts, moved: Sent, gpus: int) -> list[Note]:
     ):
         share = float(part.sum()) / whole
         if share >= WORTH_SAYING:
-            told = (
-                f"{time_us(float(part.mean()) / 1e3)} of a rank ({percent(share)}) {text}"
-            )
+            mean = time_us(float(part.mean()) / 1e3)
+            told = f"{mean} of a rank's window ({percent(share)}) {text}"
             notes.append(Note(reason, int((part > 0).sum()), told))
     if moved.unknown:
         text = "parts in collectives whose size no trace tells: left out of the bytes"

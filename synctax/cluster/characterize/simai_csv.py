@@ -5,17 +5,15 @@ line for each layer; below, with packets simulated, sums and totals in full.
 """
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Final
 
 from synctax.cluster.characterize.astra_files import whole
+from synctax.cluster.characterize.simai_text import LARGEST_BYTES, lines_of
 from synctax.errors import BadInputError
 
 KIND: Final = "SimAI's EndToEnd.csv"
-
-LARGEST_BYTES: Final = 2**28
 
 TOTALS: Final = (
     "Expose DP comm",
@@ -93,21 +91,10 @@ def read_simai(path: str | os.PathLike[str]) -> SimaiTimes:
 def simai_of(data: bytes, *, name: str) -> SimaiTimes:
     """Read the text of such a file; parameters and errors as `read_simai`."""
     file = _File(name)
-    for number, line in _lines(data, name):
-        file.take(number, line)
-    return file.times()
-
-
-def _lines(data: bytes, name: str) -> Iterator[tuple[int, str]]:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadInputError(
-            f"{name}, byte {error.start:,}: expected {KIND}, found no UTF-8 text"
-        ) from error
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines_of(data, name=name, kind=KIND), 1):
         if line.strip():
-            yield number, line
+            file.take(number, line)
+    return file.times()
 
 
 class _File:

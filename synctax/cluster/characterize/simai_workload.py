@@ -15,12 +15,11 @@ import numpy as np
 
 from synctax.arrays import ABSENT, I8, I64
 from synctax.cluster.characterize.astra_files import whole
+from synctax.cluster.characterize.simai_text import LARGEST_BYTES, lines_of
 from synctax.collectives.model import Op
 from synctax.errors import BadInputError
 
 KIND: Final = "a workload of AICB for SimAI"
-
-LARGEST_BYTES: Final = 2**28
 
 GROUPS: Final = ("tp", "ep", "dp", "dp_ep")
 """Roles of process groups, by the codes of `AicbWorkload.group`."""
@@ -96,12 +95,7 @@ def read_workload(path: str | os.PathLike[str]) -> AicbWorkload:
 
 def workload_of(data: bytes, *, name: str) -> AicbWorkload:
     """Read the text of a workload file; errors as `read_workload`."""
-    try:
-        lines = data.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise BadInputError(
-            f"{name}, byte {error.start:,}: expected {KIND}, found no UTF-8 text"
-        ) from error
+    lines = lines_of(data, name=name, kind=KIND)
     degrees, pipeline_bytes = _degrees(lines[0] if lines else "", name)
     count = _count(lines[1].strip() if len(lines) > 1 else "", "layers", name, 2)
     rows = [(at, line.split()) for at, line in enumerate(lines[2:], 3) if line.strip()]
