@@ -8,13 +8,28 @@ import click
 from synctax.cli.bandwidth_types import LATENCY_US, RATE_GB_PER_S
 from synctax.cli.characterize_options import import_options, pool_options
 from synctax.cli.characterize_sources import chosen_source
-from synctax.cli.characterize_types import EFFICIENCY, MEMORY_EFFICIENCY, Gpus
+from synctax.cli.characterize_types import EFFICIENCIES, MEMORY_EFFICIENCIES, Gpus
 from synctax.cli.options import MAX_RANKS, output_options, workers_option, workspace_options
 from synctax.cli.plan_types import Count
+from synctax.cluster.characterize.gpus import DEFAULT_GPU
+from synctax.cluster.characterize.profile import (
+    EFFICIENCY,
+    MEMORY_EFFICIENCY,
+    Assumptions,
+)
+from synctax.cluster.characterize.ring import DEFAULT_LATENCY_S
 from synctax.report.output import Output
 
 if TYPE_CHECKING:
     from synctax.cluster.characterize.gpus import Precision
+
+DEFAULT_GPUS = (2, 4, 8)
+"""Of the jobs of the MoSim paper's traces: 2 to 8."""
+
+DEFAULT_NIC_GB_PER_S = 0.625
+"""Of the MoSim paper's testbed: 5 Gb/s."""
+
+US_PER_S = 1e6
 
 
 @click.command()
@@ -24,12 +39,12 @@ if TYPE_CHECKING:
     "--gpus",
     type=Gpus(),
     metavar="LIST",
-    help="Workers of a job.  [default: 2,4,8]",
+    help=f"Workers of a job.  [default: {','.join(map(str, DEFAULT_GPUS))}]",
 )
 @click.option(
     "--gpu-type",
     metavar="NAME",
-    help="What computes (--list-gpu-types).  [default: v100]",
+    help=f"What computes (--list-gpu-types).  [default: {DEFAULT_GPU}]",
 )
 @click.option(
     "--dtype",
@@ -40,7 +55,7 @@ if TYPE_CHECKING:
     "--nic-gb-per-s",
     type=RATE_GB_PER_S,
     metavar="RATE",
-    default=0.625,
+    default=DEFAULT_NIC_GB_PER_S,
     show_default=True,
     help="NIC of a server, 10^9 bytes/s per direction; 0.625 are the 5 Gb/s of the MoSim "
     "paper.",
@@ -55,22 +70,22 @@ if TYPE_CHECKING:
     "--latency-us",
     type=LATENCY_US,
     metavar="US",
-    default=5.0,
+    default=US_PER_S * DEFAULT_LATENCY_S,
     show_default=True,
     help="Of a step of a ring.",
 )
 @click.option(
     "--efficiency",
-    type=EFFICIENCY,
+    type=EFFICIENCIES,
     metavar="SHARE",
-    help="Of the peak, reached by matrix products.  [default: 0.65 with fp32, 0.25 with "
-    "tf32, else 0.4]",
+    help="Of the peak, reached by matrix products.  [default: "
+    f"{', '.join(f'{share} with {name}' for name, share in EFFICIENCY.items())}]",
 )
 @click.option(
     "--memory-efficiency",
-    type=MEMORY_EFFICIENCY,
+    type=MEMORY_EFFICIENCIES,
     metavar="SHARE",
-    default=0.75,
+    default=MEMORY_EFFICIENCY,
     show_default=True,
     help="Of the rate of memory, reached by all other operations.",
 )
@@ -145,17 +160,15 @@ def characterize(
 
     if source in ("pool", "shape"):
         from synctax.cli import characterize_setup as setup
-        from synctax.cluster.characterize.gpus import DEFAULT_GPU
-        from synctax.cluster.characterize.profile import Assumptions
 
         shares = (
             efficiency,
             memory_efficiency,
-            latency_us / setup.US_PER_S,
+            latency_us / US_PER_S,
             gpus_per_server,
         )
         on = setup.On(
-            gpus or setup.DEFAULT_GPUS,
+            gpus or DEFAULT_GPUS,
             gpu_type or DEFAULT_GPU,
             dtype,
             nic_gb_per_s,

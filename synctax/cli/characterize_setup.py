@@ -2,24 +2,20 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from synctax.cli.asking import bad_option, read_named
-from synctax.cluster.characterize.gpus import DEFAULT_GPU, Precision, gpu_type
+from synctax.cluster.characterize.gpus import Precision, gpu_type
 from synctax.cluster.characterize.pool import in_precision
 from synctax.cluster.characterize.profile import Assumptions, Profile, profile
 from synctax.cluster.characterize.workloads import Workload
 from synctax.cluster.inputs.pool import read_pool
 from synctax.notes import Note
 
-DEFAULT_GPUS = (2, 4, 8)
-"""Of the jobs of the MoSim paper's traces: 2 to 8."""
-
 BYTES_PER_GB = 1e9
-US_PER_S = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +34,12 @@ class On:
     assumptions : Assumptions
     """
 
-    gpus: tuple[int, ...] = DEFAULT_GPUS
-    gpu_type: str = DEFAULT_GPU
-    dtype: Precision | None = None
-    nic_gb_per_s: float = 0.625
-    nvlink_gb_per_s: float | None = None
-    assumptions: Assumptions = field(default_factory=Assumptions)
+    gpus: tuple[int, ...]
+    gpu_type: str
+    dtype: Precision | None
+    nic_gb_per_s: float
+    nvlink_gb_per_s: float | None
+    assumptions: Assumptions
 
 
 @dataclass(frozen=True, slots=True)

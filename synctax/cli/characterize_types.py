@@ -8,10 +8,10 @@ from synctax.cli.bandwidth_types import Within
 from synctax.cli.options import MAX_RANKS
 from synctax.cli.plan_types import Count
 
-EFFICIENCY: Final = Within(1e-6, 10)
+EFFICIENCIES: Final = Within(1e-6, 10)
 """Above 1 where fewer operations than counted give the same: Winograd's convolutions."""
 
-MEMORY_EFFICIENCY: Final = Within(1e-6, 1)
+MEMORY_EFFICIENCIES: Final = Within(1e-6, 1)
 
 _COUNT = Count(MAX_RANKS)
 
