@@ -148,7 +148,7 @@ def _told(found: Converted, told: Summary) -> Iterator[Sentence]:
 
 
 def _time(seconds: float) -> str:
-    return time_us(seconds * _US_PER_S)
+    return time_us(seconds * _US_PER_S) if seconds else "0 s"
 
 
 def _long(seconds: float) -> str:

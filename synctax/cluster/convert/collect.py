@@ -78,8 +78,8 @@ class Kept:
         self.submit_s.append(submit_s)
         self.gpus.append(gpus)
         self.duration_s.append(duration_s)
-        self.start_s.append(_inside(job.start_s, "start"))
-        self.end_s.append(_inside(job.end_s, "end"))
+        self.start_s.append(job.start_s)
+        self.end_s.append(job.end_s)
         self.model.append(job.model)
         named = self._workloads.get(plain(job.model), "") if job.model else ""
         self.workload.append(str(told) or named)

@@ -51,8 +51,8 @@ def _start(header: Header, options: Options, tally: Tally) -> Make:
         told = application(row).strip()
         model, size = APPLICATIONS.get(told, (told, ""))
         duration_s = nan
-        if size and gpus == gpus and options.assumed_duration_s is None:
-            duration_s = sqrt(GPU_S[size][0] * GPU_S[size][1]) / gpus
+        if size and gpus > 0 and options.assumed_duration_s is None:
+            duration_s = round(sqrt(GPU_S[size][0] * GPU_S[size][1]) / gpus, 3)
             tally.note(
                 "duration_by_application",
                 "run times that the trace does not tell: the middle of the GPU hours that "

@@ -11,6 +11,7 @@ Slurm's manual, sacct(1).
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from synctax.cluster.convert import wanted
@@ -34,6 +35,7 @@ _EPOCH = re.compile(r"\d{9,11}")
 _TOLERATED_S = 1.0
 
 
+@lru_cache(maxsize=4096)  # jobs ask for the same again and again
 def allocated_gpus(tres: str) -> float:
     """Count the GPUs of trackable resources; those without a type count all types.
 

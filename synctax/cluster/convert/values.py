@@ -1,5 +1,6 @@
 """Numbers and times out of the cells of a trace."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from math import inf, isfinite, nan
 from typing import Final
@@ -14,12 +15,16 @@ ABSENT: Final = frozenset(
 )
 """What stands where there is nothing, in lower case."""
 
-_SHORTEST: Final = len("2017-10-07")
+_DAY: Final = len("2017-10-07")
+_LONGEST_ABSENT: Final = max(map(len, ABSENT))
+_TIME_OF_DAY: Final = re.compile(r"[ T]([01]\d|2[0-3]):([0-5]\d):([0-5]\d)")
 
 
 def absent(text: str | None) -> bool:
     """Whether a cell says that there is nothing."""
-    return not text or text.strip().lower() in ABSENT
+    if not text or len(text) > _LONGEST_ABSENT:
+        return not text or text.isspace()
+    return text.strip().lower() in ABSENT
 
 
 def number(text: str, name: str) -> float:
@@ -78,7 +83,7 @@ class Clock:
         self.name = None if zone == "none" else zone
         self._zone = None if self.name is None else _zone(self.name)
         self._tally = tally
-        self._days: dict[str, float | None] = {}
+        self._days: dict[str, float] = {}
         self._times: dict[str, float] = {}
 
     def seconds(self, text: str | None, name: str, not_before: float = nan) -> float:
@@ -98,14 +103,21 @@ class Clock:
         LeftOutError
             If it is no time.
         """
-        if text is None or absent(text):
+        if text is None:
             return nan
         # most times of a trace share their day and their time of day with others
-        day, time = text[:_SHORTEST], text[_SHORTEST:]
-        begun, passed = self._days.get(day), self._times.get(time)
-        if begun is not None and passed is not None:
+        begun = self._days.get(text[:_DAY])
+        if begun is not None and (passed := self._passed(text[_DAY:])) is not None:
             return begun + passed
-        return self._slowly(text.strip(), name, not_before)
+        return nan if absent(text) else self._slowly(text.strip(), name, not_before)
+
+    def _passed(self, text: str) -> float | None:
+        """Tell how long after midnight `hh:mm:ss` is; None for anything else."""
+        passed = self._times.get(text)
+        if passed is None and (found := _TIME_OF_DAY.fullmatch(text)):
+            hours, minutes, seconds = map(int, found.groups())
+            passed = self._times[text] = 3600.0 * hours + 60.0 * minutes + seconds
+        return passed
 
     def text(self, seconds: float) -> str:
         """Write a time as the trace's clock shows it."""
@@ -150,12 +162,9 @@ class Clock:
         return second if first < not_before else first
 
     def _keep(self, text: str, seconds: float) -> None:
-        """Remember day and time of day of `YYYY-MM-DD hh:mm:ss` and nothing else."""
-        plain = len(text) == len("2017-10-07 01:11:39") and text[13] == text[16] == ":"
-        if plain and text[4] == text[7] == "-":
-            passed = 3600.0 * int(text[11:13]) + 60.0 * int(text[14:16]) + int(text[17:])
-            self._times[text[_SHORTEST:]] = passed
-            self._days[text[:_SHORTEST]] = seconds - passed
+        """Remember when the day of `YYYY-MM-DD hh:mm:ss` begins."""
+        if text[4] == text[7] == "-" and (passed := self._passed(text[_DAY:])) is not None:
+            self._days[text[:_DAY]] = seconds - passed
 
 
 def _zone(name: str) -> ZoneInfo:
