@@ -277,22 +277,23 @@ class _Draw:
         both = jct_s.ravel()
         self._merged = np.argsort(both, kind="stable")
         self._steps_s = np.diff(both[self._merged])
+        self._real = self._steps_s > 0
 
     def of(self, count: I64) -> _Found:
         """Compute all distances of jobs that are there `count` times, (n,) int64."""
         n = int(count.sum())
         compared = np.full((2, len(_NAMES)), np.nan)
-        compared[:, 0] = self._training_s @ count / n
-        compared[:, 1] = self._jct_s @ count / n
+        compared[:, 0] = (self._training_s * count).sum(axis=1) / n
+        compared[:, 1] = (self._jct_s * count).sum(axis=1) / n
         for side in range(2):
             ranks = np.cumsum(count[self._order[side]])
             values = self._sorted_s[side]
             compared[side, 2] = _percentile(values, ranks, 50.0)
             compared[side, 3] = _percentile(values, ranks, 99.0)
-        there = count > 0
+        missing = count == 0
         pairs = self._pairs
-        compared[:, 4] = pairs.end_s[:, there].max(axis=1)
-        compared[:, 4] -= pairs.submit_s[:, there].min(axis=1)
+        compared[:, 4] = np.where(missing, -np.inf, pairs.end_s).max(axis=1)
+        compared[:, 4] -= np.where(missing, np.inf, pairs.submit_s).min(axis=1)
         value = np.empty(len(_NAMES))
         value[:5] = _errors(compared[:, :5])
         value[5:7] = [_mean(one, count) for one in self._errors]
@@ -304,8 +305,8 @@ class _Draw:
         gap = np.cumsum(np.concatenate([count, -count])[self._merged]) / n
         # between two values the gap is what it is after the first; ties have no length
         gap = np.abs(gap[:-1])
-        real = self._steps_s > 0
-        return float(gap[real].max(initial=0.0)), float(gap @ self._steps_s)
+        apart = float((gap * self._real).max(initial=0.0))
+        return apart, float((gap * self._steps_s).sum())
 
 
 def _errors(pair: F64) -> F64:
@@ -316,9 +317,10 @@ def _errors(pair: F64) -> F64:
 
 
 def _mean(values: F64, count: I64) -> float:
-    known: Bool = ~np.isnan(values) & (count > 0)
-    many = int(count[known].sum())
-    return float(values[known] @ count[known]) / many if many else float("nan")
+    known: Bool = ~np.isnan(values)
+    many = int((count * known).sum())
+    whole = float((np.where(known, values, 0.0) * count).sum())
+    return whole / many if many else float("nan")
 
 
 def _percentile(values: F64, ranks: I64, percent: float) -> float:
