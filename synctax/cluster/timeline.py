@@ -130,9 +130,12 @@ def chrome_trace(
     """
     origin_ns = int(simulation.jobs.submit_ns.min())
     yield _HEAD
-    yield b",\n".join(_names(simulation, servers))
+    between = b""
+    for piece in _names(simulation, servers):
+        yield between + piece
+        between = b",\n"
     for piece in _slices(simulation, servers, origin_ns):
-        yield b",\n" + piece
+        yield between + piece
     for name, pid, at_ns, values in _counters(simulation, servers, rates):
         yield from _counter(name, pid, at_ns - origin_ns, values)
     yield b"\n]}\n"
