@@ -151,6 +151,8 @@ def in_order(rows: JobRows, order: I64) -> JobRows:
 def _ids(table: JobTable, faults: Faults) -> None:
     ids = table.texts("job_id")
     faults.wrong(~_present(table, "job_id"), "job_id", "what the job is called")
+    if len(set(ids)) == len(ids):
+        return
     first: dict[str, int] = {}
     again = np.array(
         [first.setdefault(one, at) != at for at, one in enumerate(ids)], np.bool_
