@@ -24,11 +24,14 @@ from tests.cluster.chakra_writing import (
     ALL_REDUCE,
     BARRIER,
     BROADCAST,
+    COLL,
     SEND,
     collective,
     compute,
     flags,
+    integer,
     message,
+    node,
     text,
     trace,
     write,
@@ -211,11 +214,20 @@ def test_an_old_log_takes_computation_from_the_traces():
 
 
 def test_traces_and_a_network_give_times_without_a_run():
-    host = trace(compute(20_000), compute(7, cpu=True), collective(ALL_REDUCE, 100_000_000))
+    call = node(COLL, integer("is_cpu_op", 1, 27))
+    host = trace(
+        compute(20_000), compute(7, cpu=True), call, collective(ALL_REDUCE, 100_000_000)
+    )
     found = from_astra(None, traces(*[host] * 8), network=ring(8))
     assert found.compute_s == pytest.approx(0.02)
     assert found.network_s == pytest.approx(0.260840, rel=1e-5)
     assert [(note.reason, note.count) for note in found.notes] == [("chakra_host_nodes", 8)]
+
+
+def test_a_lone_trace_that_communicates_is_said_to_be_one():
+    found = from_astra(logged((9, 1)), traces(STEP))
+    assert found.sent_bytes_per_worker == 0
+    assert "give the traces of all GPUs" in notes(found)["chakra_alone"]
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,13 @@ def test_messages_count_where_they_are_sent():
     assert found.by_op == {"send_recv": 150}
 
 
+def test_what_a_host_calls_is_no_communication_of_its_own():
+    calls = node(COLL, integer("is_cpu_op", 1, 27)), node(SEND, integer("is_cpu_op", 1, 27))
+    found = sends(of(*[trace(*calls, collective(ALL_REDUCE, 800))] * 8))
+    assert (found.sent_bytes[0], found.barriers[0]) == (1_400, 1)
+    assert found.by_op == {"all_reduce": 1_400}
+
+
 def test_only_what_the_gpu_computes_is_computation():
     found = sends(of(STEP, STEP))
     assert found.compute_s.tolist() == [0.02, 0.02]

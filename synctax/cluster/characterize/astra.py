@@ -12,7 +12,7 @@ from synctax.arrays import F64, NS_PER_S
 from synctax.cluster.characterize.astra_log import AstraLog
 from synctax.cluster.characterize.astra_network import AstraNetwork, collective_s
 from synctax.cluster.characterize.chakra import ExecutionTraces, Sends, sends
-from synctax.cluster.characterize.chakra_nodes import COLL, RECV, SEND, Nodes
+from synctax.cluster.characterize.chakra_nodes import COLL, Nodes
 from synctax.cluster.characterize.profile import Profile
 from synctax.collectives.model import Op
 from synctax.errors import SynctaxError
@@ -107,7 +107,7 @@ def from_astra(
         compute_from=times.compute_from,
         network_from=times.network_from,
         bytes_from=bytes_from,
-        notes=(*times.notes, *notes, *_idle(traces)),
+        notes=(*times.notes, *notes, *_odd(traces)),
     )
 
 
@@ -212,7 +212,7 @@ def _modelled(sent: Sends | None, model_s: float) -> _Times:
 
 def _model_s(one: Nodes, network: AstraNetwork) -> float:
     """Time all collectives of a GPU one after the other; NaN where some are of a part."""
-    rows = np.flatnonzero(np.isin(one.kind, (COLL, SEND, RECV)) & (one.op != Op.BARRIER))
+    rows = np.flatnonzero((one.op >= 0) & (one.op != Op.BARRIER))
     if (one.kind[rows] != COLL).any() or (one.group[rows] >= 0).any():
         return nan
     if (one.dims[rows] >= 0).any():
@@ -262,10 +262,20 @@ def _spread(reason: str, what: str, values_us: F64) -> list[Note]:
     return [Note(reason, values_us.size, text)]
 
 
-def _idle(traces: ExecutionTraces | None) -> list[Note]:
-    """Say where computation runs on hosts, which the profile leaves out."""
+def _odd(traces: ExecutionTraces | None) -> list[Note]:
+    """Say what of traces counts for nothing: hosts, and collectives of one GPU."""
     if traces is None:
         return []
+    notes = []
     on_host = sum(int((one.cpu & (one.duration_us > 0)).sum()) for one in traces.nodes)
-    text = "nodes of Chakra traces that run on hosts: no computation of a GPU"
-    return [Note("chakra_host_nodes", on_host, text)] if on_host else []
+    if on_host:
+        text = "nodes of Chakra traces that run on hosts: no computation of a GPU"
+        notes.append(Note("chakra_host_nodes", on_host, text))
+    alone = int((traces.nodes[0].op >= 0).sum()) if len(traces) == 1 else 0
+    if alone:
+        text = (
+            "communications of a lone Chakra trace: one GPU sends nothing; give the traces "
+            "of all GPUs"
+        )
+        notes.append(Note("chakra_alone", alone, text))
+    return notes

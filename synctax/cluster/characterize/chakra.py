@@ -272,7 +272,7 @@ def _wire_bytes(one: Nodes, sizes: F64) -> F64:
     """Bytes that each node sends, (n,) float64."""
     sent = np.zeros(len(one))
     sent[one.kind == SEND] = one.comm_bytes[one.kind == SEND]
-    collective = one.kind == COLL
+    collective = (one.kind == COLL) & (one.op >= 0)
     for code in np.unique(one.op[collective]).tolist():
         if code == Op.BARRIER:
             continue

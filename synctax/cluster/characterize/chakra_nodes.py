@@ -81,7 +81,7 @@ class Nodes:
     num_ops : (n,) int64
         Floating-point operations; 0 where not told.
     op : (n,) int8
-        `Op` of a collective, `Op.SEND_RECV` of a message, else -1.
+        `Op` of a collective, `Op.SEND_RECV` of a message; else, and of what hosts call, -1.
     comm_bytes : (n,) int64
         `comm_size`: the input of a rank, for an all-gather its shard; 0 without.
     group : (n,) int32
@@ -225,7 +225,8 @@ class _Rows:
 
     def _communication(self, kind: int, begin: int, attrs: _Attrs) -> None:
         op, size, group, dims = ABSENT, 0, ABSENT, ABSENT
-        if kind in (COLL, SEND, RECV):
+        # of a host's call only the kernel that it launches says what is communicated
+        if kind in (COLL, SEND, RECV) and not self._cpu[-1]:
             op = int(Op.SEND_RECV)
             if kind == COLL:
                 op = int(self._collective(begin, attrs))
