@@ -33,11 +33,9 @@ def result(found: Found) -> Result:
 
 def workload_rows(workloads: tuple[Workload, ...]) -> list[Row]:
     """Make a row of each workload."""
-    names = CHARACTERIZE_WORKLOADS.names[1:]
-    return [
-        {"workload": one.name, **{name: getattr(one, name) for name in names}}
-        for one in workloads
-    ]
+    told = {"workload": "name", "elementwise_bytes": "elementwise_bytes_per_sample"}
+    names = {name: told.get(name, name) for name in CHARACTERIZE_WORKLOADS.names}
+    return [{to: getattr(one, of) for to, of in names.items()} for one in workloads]
 
 
 def gpu_rows() -> list[Row]:
@@ -75,7 +73,7 @@ def _told(one: Profile) -> Row:
         "tax_s": one.tax_s,
         "iteration_s": iteration_s,
         "network_share": one.network_s / iteration_s if iteration_s else nan,
-        "sent_bytes_per_worker": one.sent_bytes_per_worker,
+        "sent_bytes": one.sent_bytes_per_worker,
         "nic_gb_per_s": one.sent_bytes_per_worker / one.network_s / _GIGA
         if one.network_s
         else nan,

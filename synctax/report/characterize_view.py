@@ -33,7 +33,7 @@ def profiles(rows: Sequence[Row]) -> "list[RenderableType]":
         column(rows, "network_s", "network", _time),
         column(rows, "network_share", "share", percent, rank=1),
         column(rows, "local_network_s", "on one server", _time, rank=2),
-        column(rows, "sent_bytes_per_worker", "each sends", size_bytes),
+        column(rows, "sent_bytes", "each sends", size_bytes),
         *(
             column(rows, name, name.removesuffix("_per_gpu"), show, rank=3)
             for name, show in (("batch_per_gpu", number), ("parameters", amount))
@@ -62,7 +62,7 @@ def workloads(rows: Sequence[Row]) -> "list[RenderableType]":
         column(rows, "parameters", "parameters", amount),
         column(rows, "gradient_bytes", "gradients", size_bytes),
         column(rows, "flop_per_sample", "GFLOP a sample", _giga),
-        column(rows, "elementwise_bytes_per_sample", "moved a sample", size_bytes, rank=1),
+        column(rows, "elementwise_bytes", "moved a sample", size_bytes, rank=1),
         column(rows, "batch_per_gpu", "batch a GPU"),
         column(rows, "dtype", "dtype", str, rank=2),
         column(rows, "dataset", "dataset", str, rank=2),

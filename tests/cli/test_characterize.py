@@ -89,7 +89,7 @@ def test_all_of_the_pool_is_told_for_the_papers_sizes_of_jobs(rows):
 def test_numbers_come_with_where_they_are_from(rows):
     (one,) = rows("--workload", "resnet-50", "--gpus", 8)
     assert one["network_s"] == pytest.approx(2 * 7 / 8 * 4 * 25_557_032 / 625e6 + 14 * 5e-6)
-    assert one["network_bytes"] == 14 * 4 * 25_557_032 == 8 * one["sent_bytes_per_worker"]
+    assert one["network_bytes"] == 14 * 4 * 25_557_032 == 8 * one["sent_bytes"]
     assert one["nic_gb_per_s"] == pytest.approx(0.625, rel=1e-3)
     assert one["iteration_s"] == one["compute_s"] + one["network_s"]
     assert one["network_share"] == one["network_s"] / one["iteration_s"]
@@ -120,7 +120,7 @@ def test_options_change_what_they_name(rows):
     assert changed("--latency-us", 50) == {"local_network_s", *network}
     assert changed("--nvlink-gb-per-s", 10) == {"local_network_s"}
     assert changed("--gpu-type", "H100") == {"gpu_type", "local_network_s", *compute}
-    sends = {"sent_bytes_per_worker", "network_bytes", "bytes_from"}
+    sends = {"sent_bytes", "network_bytes", "bytes_from"}
     assert changed("--gpus-per-server", 4) == {*network, *sends}
 
 
@@ -169,7 +169,7 @@ def test_csv_can_be_put_into_a_file_of_jobs(characterize, tmp_path):
     assert read.workload == tuple(profiles.workload)
     np.testing.assert_array_equal(read.compute_s, profiles.compute_s)
     np.testing.assert_array_equal(read.network_s, profiles.network_s)
-    np.testing.assert_allclose(read.nic_bytes, profiles.sent_bytes_per_worker)
+    np.testing.assert_allclose(read.nic_bytes, profiles.sent_bytes)
     np.testing.assert_array_equal(read.local_network_s, profiles.local_network_s)
 
 
@@ -177,7 +177,7 @@ def test_parquet_and_csv_hold_the_same_rows(characterize, tmp_path):
     for name in ("a.parquet", "a.csv"):
         assert characterize("--gpus", 8, "-o", name).exit_code == 0
     whole, text = pd.read_parquet(tmp_path / "a.parquet"), pd.read_csv(tmp_path / "a.csv")
-    assert whole.sent_bytes_per_worker.tolist() == text.sent_bytes_per_worker.tolist()
+    assert whole.sent_bytes.tolist() == text.sent_bytes.tolist()
     assert len(whole) == 12
 
 
@@ -271,7 +271,7 @@ def test_times_of_simai_are_taken_with_the_bytes_of_its_workload(characterize, r
     assert (one["compute_s"], one["network_s"]) == pytest.approx((600e-6, 300e-6))
     assert one["network_bytes"] is None
     (two,) = rows("--simai", "EndToEnd.csv", "--simai-workload", "aicb.txt")
-    assert (two["gpus"], two["sent_bytes_per_worker"]) == (8, 800 * 2 * 7 / 8)
+    assert (two["gpus"], two["sent_bytes"]) == (8, 800 * 2 * 7 / 8)
     said = refused(characterize("--simai", "EndToEnd.csv"), 1)
     assert "how many GPUs" in said
 
