@@ -25,7 +25,7 @@ CHARACTERIZE = Table(
             "sent_bytes",
             "float",
             "bytes",
-            "of a worker, network_bytes over gpus: what goes out through the NIC of each server",
+            "network_bytes over gpus: what goes out through the NIC of each server",
         ),
         Column(
             "nic_gb_per_s",
