@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 DEFAULT_TOP = 10
 """Jobs of the table."""
 
+INTERFERENCE_JOBS = 20_000
+"""Of more jobs it takes longer to find out who slowed whom than to simulate them."""
+
 DEFAULT_CLUSTER = "mosim-2x8"
 """Whose GPUs and NICs `--pairs` takes where no cluster is given."""
 
@@ -78,9 +81,8 @@ class _Timeline(click.Path):
 @job_tax_options
 @click.option(
     "--interference/--no-interference",
-    default=True,
-    show_default=True,
-    help="Find out who slowed whom.",
+    default=None,
+    help=f"Find out who slowed whom.  [default: of up to {INTERFERENCE_JOBS:,} jobs]",
 )
 @click.option(
     "--measured",
@@ -147,7 +149,7 @@ def simulate(
     source: str,
     tax_method: Method | None,
     tax_compute_us: float | None,
-    interference: bool,
+    interference: bool | None,
     measured: str | None,
     resamples: int | None,
     timeline: Path | None,
@@ -228,10 +230,17 @@ def simulate(
 
 
 def _run(
-    ready: "Setup", contention: "Contention", interference: bool, out: Output
+    ready: "Setup", contention: "Contention", interference: bool | None, out: Output
 ) -> "Simulation":
     from synctax.cli.progress import counting_up
     from synctax.cli.simulate_setup import run
+    from synctax.report.output import notes
+
+    if interference is None:
+        many = len(ready.read.jobs)
+        interference = many <= INTERFERENCE_JOBS and contention.model != "tiresias"
+        if many > INTERFERENCE_JOBS:
+            notes([f"who slowed whom of {many:,} jobs: only with --interference"], out)
 
     with counting_up(
         what="jobs", verbosity=out.verbosity, doing="simulating"

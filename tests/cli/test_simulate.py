@@ -187,6 +187,14 @@ def test_nobody_is_blamed_where_many_slow_each_other(simulate):
     assert "no job stands out as the cause: 12 jobs slowed others" in shown
 
 
+def test_who_slowed_whom_of_many_jobs_is_found_if_asked_for(simulate, monkeypatch):
+    monkeypatch.setattr("synctax.cli.simulate.INTERFERENCE_JOBS", 1)
+    silent = simulate(*TWO)
+    assert "only with --interference" in silent.stderr
+    assert "mostly by" not in silent.stdout
+    assert "mostly by A" in simulate(*TWO, "--interference").stdout
+
+
 def test_jobs_of_no_length_have_no_relative_error_to_show(simulate):
     Path("t.csv").write_text("job_id,submit_s,gpus,duration_s,start_s,end_s\na,0,4,0,0,0\n")
     shown = simulate("t.csv", "--cluster", "mosim-2x8").stdout
@@ -373,6 +381,10 @@ def test_a_job_larger_than_the_cluster_is_refused_by_its_name(simulate, three):
     said = refused(simulate(*three), 3)
     assert "line 5" in said
     assert "'huge' asks for 9 GPUs" in said
+
+
+def test_progress_is_told_in_lines_where_asked_for(simulate):
+    assert "simulating: 2 of 2 jobs" in simulate(*TWO, "-v").stderr
 
 
 def test_a_trace_that_is_none_is_refused(simulate):
