@@ -279,6 +279,11 @@ def test_the_example_sends_what_its_truth_says():
     calls = sum(one["n_ranks"] for one in truth["collectives"] if one["step"] > 0)
     assert (found.gpus, found.barriers) == (8, calls / 8 / 5)
     assert found.gpu_type == "H100 80GB HBM3"
+    # tensor-parallel all-reduces: 100.7 of 302 MB, on one of two hosts
+    assert "33 % of the bytes" in notes(found)["bytes_within_hosts"]
+    outer = from_tax(measure(tax.matches.ranks, group="fsdp"))
+    assert outer.sent_bytes_per_worker == pytest.approx(found.sent_bytes_per_worker * 2 / 3)
+    assert "bytes_within_hosts" not in notes(outer)
 
 
 def test_a_real_step_is_taken_apart_as_by_hand(shared_traces):

@@ -158,6 +158,13 @@ def _notes(tax: Tax, found: Parts, moved: Sent, gpus: int) -> list[Note]:
     if moved.unknown:
         text = "parts in collectives whose size no trace tells: left out of the bytes"
         notes.append(Note("bytes_unknown", moved.unknown, text))
+    sent_bytes = float(moved.bytes.sum())
+    if moved.within:
+        text = (
+            f"{percent(moved.within / sent_bytes)} of the bytes are sent in groups that "
+            "ran within a host; select a group, and the others count as computation"
+        )
+        notes.append(Note("bytes_within_hosts", 1, text))
     read = _workers(tax)[0]
     if read < gpus:
         text = f"{read:,} of {gpus:,} ranks were read: the others are taken to be alike"

@@ -27,6 +27,8 @@ class Sent:
         Others that move bytes: left out of `bytes`.
     by_part : dict of str to float
         Sum of `bytes` by role and operation.
+    within : float
+        Of that sum, what was sent in groups that ran within one of several hosts.
     """
 
     bytes: F64
@@ -34,6 +36,7 @@ class Sent:
     known: int
     unknown: int
     by_part: dict[str, float]
+    within: float
 
 
 def sent(tax: Tax, chosen: Bool) -> Sent:
@@ -67,7 +70,18 @@ def sent(tax: Tax, chosen: Bool) -> Sent:
         known=int(known.sum()),
         unknown=int((moves & ~known).sum()),
         by_part=_by_part(tax, wire),
+        within=float(wire[_within(tax)[table.group]].sum()),
     )
+
+
+def _within(tax: Tax) -> Bool:
+    """Groups all of whose ranks ran on one of several hosts, (g,) bool."""
+    ranks = tax.matches.ranks
+    several = len({rank.host for rank in ranks}) > 1
+    hosts = [
+        {ranks[member].host for member in group.members} for group in tax.matches.groups
+    ]
+    return np.array([several and len(of) == 1 and "" not in of for of in hosts], np.bool_)
 
 
 def _by_part(tax: Tax, wire: F64) -> dict[str, float]:
