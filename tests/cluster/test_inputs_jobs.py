@@ -25,8 +25,11 @@ from synctax.cluster.machines import Cluster, uniform
 from synctax.errors import BadInputError, SynctaxError
 from synctax.evt.tax import Curve, Deviations, Gumbel, TaxModel
 from synctax.planning.tax import plan_tax
+from synctax.schema.characterize import CHARACTERIZE
+from synctax.schema.convert import CONVERT
 
 CLUSTER = uniform(4, 8, 625e6, gpu_type="v100")
+NAMES = [one.name for one in JOB_COLUMNS]
 NEEDED = "job_id,submit_s,gpus,duration_s"
 
 
@@ -462,6 +465,15 @@ def test_columns_that_say_nothing_are_noted_with_what_they_are_like():
     assert (note.reason, note.count) == ("columns_unknown", 11)
     assert "(no name), barriors (barriers?), more0" in note.detail
     assert note.detail.endswith("more5 and 3 more")
+
+
+def test_columns_that_other_commands_write_are_not_noted():
+    more = [one for one in (*CONVERT.names, *CHARACTERIZE.names) if one not in NAMES]
+    assert {"model", "gpu_type"} <= set(more)
+    found = read(f"{NEEDED},{','.join(more)}\na,0,1,1{',' * len(more)}\n")
+    unknown, drawn = found.notes
+    assert (unknown.count, "tax_s" in unknown.detail) == (1, True)
+    assert drawn.reason == "jobs_drawn"
 
 
 def test_what_was_inferred_is_noted():

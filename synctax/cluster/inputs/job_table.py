@@ -17,6 +17,8 @@ from synctax.arrays import I64
 from synctax.cluster.job_columns import JOB_COLUMNS, NEEDED_JOB_COLUMNS
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
+from synctax.schema.characterize import CHARACTERIZE
+from synctax.schema.convert import CONVERT
 from synctax.texts import counted
 from synctax.trace.source import Damage, open_file, plain_blocks
 
@@ -29,6 +31,10 @@ SHOWN: Final = 5
 """Rows that a message names."""
 
 _NAMES: Final = tuple(one.name for one in JOB_COLUMNS)
+_OURS: Final = {*CONVERT.names, *CHARACTERIZE.names} - {"tax_s"}
+"""What `convert` writes, and what is pasted from `characterize`: not noted, but for the
+tax, which somebody may expect to count."""
+
 _ADVICE: Final = f"expected a CSV of jobs with the columns {', '.join(NEEDED_JOB_COLUMNS)}"
 
 
@@ -228,7 +234,7 @@ def _check_widths(
 
 
 def _unknown(names: Sequence[str]) -> Iterator[Note]:
-    unknown = [one for one in names if one not in _NAMES]
+    unknown = [one for one in names if one not in {*_NAMES, *_OURS}]
     if unknown:
         said = [
             f"{one} ({near}?)" if (near := _near(one, _NAMES)) else one or "(no name)"
