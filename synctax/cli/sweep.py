@@ -202,6 +202,7 @@ def sweep(
         swept = run(
             choices, cluster, found, contention=how, workers=workers, on_progress=told
         )
+    notes(swept.notes, out)
     asked = {
         **setup.parameters(trace, found, first, cluster, choices),
         "min_bandwidth_share": min_bandwidth_share,
@@ -210,7 +211,7 @@ def sweep(
         "static_scope": static_scope,
         "placement_aware": placement_aware,
     }
-    _write(swept, asked, noted, out)
+    _write(swept, asked, [*noted, *swept.notes], out)
 
 
 def _write(swept: "Sweep", asked: dict[str, Any], noted: list[Any], out: Output) -> None:

@@ -1,6 +1,6 @@
 """Many simulations of one trace: every combination of settings, in several processes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -15,6 +15,7 @@ from synctax.cluster.machines import Cluster
 from synctax.cluster.metrics import summary
 from synctax.cluster.settings import Basis, Contention, ModelName
 from synctax.errors import SynctaxError
+from synctax.notes import Note
 from synctax.schema.sweep import SUMMARY_COLUMNS, SWEEP
 from synctax.trace.pool import map_files
 
@@ -103,10 +104,13 @@ class Sweep:
     combinations : tuple of Combination
     found : tuple of mapping or SynctaxError
         Numbers of `metrics.Summary` by name, or what went wrong.
+    notes : tuple of Note
+        Those of simulations: each reason once, with how many combinations have it.
     """
 
     combinations: tuple[Combination, ...]
     found: tuple[Mapping[str, Any] | SynctaxError, ...]
+    notes: tuple[Note, ...] = ()
 
     @property
     def failed(self) -> tuple[tuple[Combination, SynctaxError], ...]:
@@ -186,8 +190,23 @@ def sweep(
         raise ValueError("a choice is named twice")
     run = partial(_one, by_name, cluster, contention or Contention(), load)
     told = None if on_progress is None else partial(_tell, on_progress)
-    found = map_files(run, names, workers=workers, on_progress=told)
-    return Sweep(whole, tuple(found))
+    done = map_files(run, names, workers=workers, on_progress=told)
+    found = tuple(one if isinstance(one, SynctaxError) else one[0] for one in done)
+    noted = [() if isinstance(one, SynctaxError) else one[1] for one in done]
+    return Sweep(whole, found, tuple(_merged(zip(names, noted, strict=True))))
+
+
+def _merged(noted: Iterable[tuple[str, tuple[Note, ...]]]) -> Iterator[Note]:
+    """Tell each reason once: in how many combinations, and what it was in the first."""
+    found: dict[str, tuple[int, str, str]] = {}
+    for name, notes in noted:
+        for note in notes:
+            many, detail, first = found.get(
+                note.reason, (0, f"{note.count:,} × {note.detail}", name)
+            )
+            found[note.reason] = many + 1, detail, first
+    for reason, (many, detail, first) in found.items():
+        yield Note(reason, many, f"simulations with {detail}", first)
 
 
 def _tell(on_progress: Callable[[int], None], _name: str, count: int) -> None:
@@ -201,7 +220,7 @@ def _one(
     load: Load,
     name: str,
     on_done: Callable[[int], None],
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], tuple[Note, ...]]:
     """Simulate one combination; in a worker."""
     one = by_name[name]
     how = replace(contention, model=one.model, basis=one.basis or contention.basis)
@@ -218,7 +237,7 @@ def _one(
         raise SynctaxError(f"{name}: {error}") from error
     finally:
         on_done(1)
-    return summary(done).told()
+    return summary(done).told(), done.notes
 
 
 def of_nic(cluster: Cluster, nic_gb_per_s: float | None) -> Cluster:

@@ -155,3 +155,13 @@ def test_a_single_value_has_no_interval_and_absent_ones_do_not_count():
     assert np.isnan(one.half)
     none = interval(np.array([np.nan]))
     assert np.isnan(none.mean)
+
+
+def test_notes_of_simulations_are_told_once_with_how_many_have_them():
+    # a job that sends at 2 GB/s alone is slowed by its own traffic on slower NICs
+    few = Choices(("spread",), ("fifo",), nic_gb_per_s=(9.0, 0.5), seeds=(0, 1))
+    found = sweep(few, CLUSTER, load, workers=1)
+    (note,) = found.notes
+    assert (note.reason, note.count) == ("profile_exceeds_nic", 2)
+    assert note.where == "spread, fifo, 0.5 GB/s, mosim, iteration, seed 0"
+    assert note.detail.startswith("simulations with ")
