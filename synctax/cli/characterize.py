@@ -9,7 +9,13 @@ from synctax.cli.bandwidth_types import LATENCY_US, RATE_GB_PER_S
 from synctax.cli.characterize_options import import_options, pool_options
 from synctax.cli.characterize_sources import chosen_source
 from synctax.cli.characterize_types import EFFICIENCIES, MEMORY_EFFICIENCIES, Gpus
-from synctax.cli.options import MAX_RANKS, output_options, workers_option, workspace_options
+from synctax.cli.options import (
+    MAX_RANKS,
+    group_option,
+    output_options,
+    workers_option,
+    workspace_options,
+)
 from synctax.cli.plan_types import Count
 from synctax.cluster.characterize.gpus import DEFAULT_GPU
 from synctax.cluster.characterize.profile import (
@@ -99,6 +105,7 @@ US_PER_S = 1e6
 @import_options
 @click.option("--list-workloads", is_flag=True, help="List the pool.")
 @click.option("--list-gpu-types", is_flag=True, help="List the kinds of GPUs.")
+@group_option
 @workers_option
 @workspace_options
 @output_options
@@ -131,6 +138,7 @@ def characterize(
     measured: bool,
     list_workloads: bool,
     list_gpu_types: bool,
+    group: str | None,
     workers: int | None,
     workspace: Path,
     no_cache: bool,
@@ -185,7 +193,7 @@ def characterize(
 
         one = imports.called(names, gpus, iterations)
         if source == "traces":
-            where = imports.Where(workers, workspace, no_cache, out)
+            where = imports.Where(group, workers, workspace, no_cache, out)
             found = imports.of_traces(traces, one, where, last=measured)
         elif source == "simai":
             found = imports.of_simai(simai, simai_workload, one)

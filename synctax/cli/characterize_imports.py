@@ -59,6 +59,8 @@ class Where:
 
     Parameters
     ----------
+    group : str or None
+        Whose communication counts; that of others is computation.
     workers : int or None
     workspace : Path
     no_cache : bool
@@ -66,6 +68,7 @@ class Where:
     out : Output
     """
 
+    group: str | None
     workers: int | None
     workspace: Path
     no_cache: bool
@@ -231,7 +234,12 @@ def of_traces(traces: Sequence[str], one: One, where: Where, *, last: bool) -> F
     notes(sources.said, where.out)
     space = None if where.no_cache else Workspace(where.workspace)
     tax, unwritable = measure_again(
-        sources, space, where.out, where.workers, remember=False
+        sources,
+        space,
+        where.out,
+        where.workers,
+        group=where.group,
+        remember=False,
     )
     notes([unwritable] if unwritable else [], where.out)
     profile = from_tax(
@@ -240,7 +248,8 @@ def of_traces(traces: Sequence[str], one: One, where: Where, *, last: bool) -> F
         gpus=one.gpus,
         iterations=one.iterations,
     )
-    return imported((profile,), {"traces": list(sources.traces), **asdict(one)})
+    asked = {"traces": list(sources.traces), "group": where.group, **asdict(one)}
+    return imported((profile,), asked)
 
 
 def _name(traces: Sequence[str]) -> str:

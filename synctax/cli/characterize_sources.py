@@ -21,6 +21,7 @@ _OPTIONS: Final = {
     "gpus_per_server": "--gpus-per-server",
     "traces": "TRACES",
     "measured": "--measured",
+    "group": "--group",
     "astra_log": "--astra-log",
     "astra_et": "--astra-et",
     "astra_network": "--astra-network",
@@ -60,7 +61,7 @@ _COMPUTED: Final = {
 }
 
 _TAKEN: Final = {
-    "traces": {"names", "gpus", "iterations", "workers"},
+    "traces": {"names", "gpus", "group", "iterations", "workers"},
     "astra": {"names", "iterations"},
     "simai": {"names", "gpus", "iterations"},
     "shape": {"sequence", *_COMPUTED},

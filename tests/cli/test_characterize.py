@@ -221,6 +221,9 @@ def test_traces_tell_a_profile_with_its_tax(characterize, rows):
     assert "mine" in table
     assert "tax" in table
     assert "batch" not in table
+    (dp,) = rows(JOB, "--group", "fsdp")
+    assert 0 < dp["sent_bytes"] < one["sent_bytes"]
+    assert dp["compute_s"] > one["compute_s"]
 
 
 def test_what_was_measured_last_is_characterized_without_naming_it(characterize, run, rows):
@@ -321,6 +324,7 @@ def test_kinds_of_gpus_are_listed(characterize):
         (("--model", "llama3-8b", "--sequence", 8, "--pool", "x"), "no use with --model"),
         ((JOB, "--efficiency", 0.5), "--efficiency: of no use with TRACES; leave it out"),
         ((JOB, "--measured"), "leave out TRACES"),
+        (("--group", "dp"), "--group: for --model, TRACES, ASTRA-sim or SimAI only"),
         ((JOB, "--simai", "x.csv"), "--simai: of no use with TRACES"),
         ((JOB, "--gpus", "2,4"), "one number of --gpus"),
         ((JOB, "--workload", "a", "--workload", "b"), "one --workload to name it"),
