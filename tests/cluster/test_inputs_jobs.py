@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from synctax.cluster.characterize.ring import ring_bytes, ring_s
 from synctax.cluster.characterize.workloads import Workload
 from synctax.cluster.convert.formats import FORMATS
+from synctax.cluster.engine.simulate import simulate
 from synctax.cluster.inputs.job_table import job_table, parse_job_table
 from synctax.cluster.inputs.job_tax import job_tax
 from synctax.cluster.inputs.pool import Pool
@@ -73,7 +74,7 @@ def alike(one: object, other: object) -> bool:
     return one == other
 
 
-few = settings(max_examples=30)
+few = settings(max_examples=20)
 seconds = st.integers(0, 10**12).map(lambda ns: ns / 1e3)
 positive = st.floats(1e-6, 1e6)
 
@@ -195,7 +196,7 @@ def test_whatever_bytes_a_file_has_it_is_jobs_or_refused(data):
 CELLS = ("", "0", "1", "-1", "nan", "inf", "1e400", "9.3e9", "1,5", "x", "0:1", "1e-320")
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.dictionaries(st.sampled_from(JOB_COLUMNS), st.sampled_from(CELLS)))
 def test_whatever_values_a_row_has_its_numbers_are_finite_or_it_is_refused(values):
     usual = dict(zip(NEEDED.split(","), ("a", "0", "8", "60"), strict=True))
@@ -234,6 +235,21 @@ def test_ways_of_counting_differ_as_they_say(gpus, sent):
     assert nic_bytes(v, n, "sent") == pytest.approx(each)
     assert nic_bytes(2 * v, n, "sent+received") == pytest.approx(each)
     assert nic_bytes(v, n, "paper") == pytest.approx(each * (2 if gpus > 2 else 1))
+
+
+def test_the_worked_example_of_two_pinned_jobs_comes_out_of_its_csv():
+    two = uniform(2, 8, 5.0)
+    found = read(
+        f"{NEEDED},compute_s,network_s,network_bytes,servers\n"
+        "A,0,8,1000,.5,.5,12,0:4;1:4\nB,0,8,400,.3,.5,16, 1 : 4 ; 0:4;\n",
+        two,
+    )
+    assert found.jobs.pinned == (((0, 4), (1, 4)),) * 2
+    assert found.jobs.nic_bytes.tolist() == [3, 4]
+    # S = 8/5: B's 500 iterations of 1.1 s, and A's last 577 of its 1,000 without B
+    done = simulate(found.jobs, two)
+    a = 550 + (1000 - 550 / 1.3)
+    np.testing.assert_allclose(done.end_ns / 1e9, [a, 550], atol=1e-6)
 
 
 def test_bytes_are_counted_as_the_row_says_or_else_the_command():
