@@ -113,7 +113,7 @@ def chrome_trace(
 ) -> Iterator[bytes]:
     """Write a simulation in the trace event format of Chrome, which Perfetto opens.
 
-    Time is counted from the first submission, in µs as the format asks.
+    Time is counted from the first submission, in whole µs.
 
     Parameters
     ----------
@@ -221,8 +221,9 @@ def _slices(
 def _heads(simulation: Simulation, origin_ns: int) -> list[bytes]:
     """Write what all slices of a job share, without the closing brace."""
     jobs, found = simulation.jobs, times(simulation)
-    starts_us = ((simulation.start_ns - origin_ns) / NS_PER_US).tolist()
-    lasted_us = ((simulation.end_ns - simulation.start_ns) / NS_PER_US).tolist()
+    start_us = _us(simulation.start_ns - origin_ns)
+    starts_us = start_us.tolist()
+    lasted_us = (_us(simulation.end_ns - origin_ns) - start_us).tolist()
     heads = []
     for at, job in enumerate(jobs.job_id):
         event = {
@@ -246,6 +247,15 @@ def _heads(simulation: Simulation, origin_ns: int) -> list[bytes]:
         }
         heads.append(_json(event)[:-1])
     return heads
+
+
+def _us(at_ns: I64) -> I64:
+    """Round instants to whole µs.
+
+    Viewers cut fractions to ns one by one: a slice could begin before the end of the one
+    before it, and would be dropped.
+    """
+    return (at_ns + NS_PER_US // 2) // NS_PER_US
 
 
 def _visible(text: str) -> str:
@@ -341,6 +351,6 @@ def _counter(name: tuple[str, str], pid: int, at_ns: I64, values: F64) -> Iterat
         yield b"".join(
             b',\n%b,"ts":%b,"args":{%b:%b}}' % (head, _json(us), unit, _json(value))
             for us, value in zip(
-                (at_ns[part] / NS_PER_US).tolist(), values[part].tolist(), strict=True
+                _us(at_ns[part]).tolist(), values[part].tolist(), strict=True
             )
         )

@@ -1,6 +1,7 @@
 """Timelines of clusters, as a viewer of Chrome's trace events would take them."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -68,6 +69,21 @@ def test_every_worker_has_a_gpu_of_its_own_on_the_server_of_its_job(rows, policy
             at = at[start[at] < end[at]]
             order = at[np.argsort(start[at])]
             assert np.all(end[order][:-1] <= start[order][1:])
+
+
+@given(jobs, st.integers(0, 999))
+def test_slices_of_a_row_follow_each_other_in_whole_microseconds(rows, late_ns):
+    # a third of a second is no whole number of them
+    late = [(a + late_ns / 1e9, gpus, took / 3) for a, gpus, took in rows]
+    drawn = events(simulate(simple_jobs(late), uniform(3, 4, 1.0)))
+    rows = {}
+    for one in sorted(drawn["X"], key=lambda one: one["ts"]):
+        assert isinstance(one["ts"], int)
+        assert isinstance(one["dur"], int)
+        rows.setdefault(one["tid"], []).append((one["ts"], one["ts"] + one["dur"]))
+    for spans in rows.values():
+        real = [span for span in spans if span[0] < span[1]]
+        assert all(a[1] <= b[0] for a, b in pairwise(real))
 
 
 @given(jobs)
