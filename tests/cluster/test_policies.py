@@ -22,6 +22,8 @@ small_clusters = st.lists(st.integers(0, 6), min_size=1, max_size=7)
 clusters = st.one_of(
     small_clusters,
     st.lists(st.sampled_from([0, 1, 2, 3, 4, 7, 8, 72]), min_size=1, max_size=60),
+    # many that are equal: jobs that take some of them whole and leave others
+    st.lists(st.sampled_from([2, 4]), min_size=2, max_size=9),
 )
 
 
@@ -78,6 +80,7 @@ WORD_FOR_WORD = {
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(free=clusters, data=st.data())
+@settings(max_examples=examples(200))
 def test_a_job_is_placed_word_for_word_as_its_policy_says(name, free, data):
     gpus = data.draw(st.integers(1, max(1, sum(free))))
     found = placed(name, free, gpus)
@@ -141,6 +144,11 @@ def test_a_job_on_two_empty_servers_of_8_is_halved_by_both_that_spread(name):
 @pytest.mark.parametrize("name", POLICIES)
 def test_of_equal_servers_the_first_is_taken(name):
     assert placed(name, [0, 4, 4, 4], 1) == {1: 1}
+
+
+@pytest.mark.parametrize("name", ["bin-packing", "most-allocated"])
+def test_servers_that_a_job_fills_leave_no_worker_to_the_next(name):
+    assert placed(name, [0, 4, 4, 4], 8) == {1: 4, 2: 4}
 
 
 @pytest.mark.parametrize("name", [*POLICIES, *ALIASES])

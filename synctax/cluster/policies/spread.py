@@ -36,7 +36,8 @@ def spread(free: FreeGpus, gpus: int) -> dict[int, int] | None:
             break
         many = servers.bit_count() if rounds else last
         found = lowest(servers, many)
-        more = min(last, len(found)) if level > rounds else 0
+        # more servers have a GPU left after these rounds than the last one needs
+        more = min(last, len(found))
         placed.update(dict.fromkeys(found[:more], rounds + 1))
         placed.update(dict.fromkeys(found[more:], min(rounds, level)))
         last -= more
