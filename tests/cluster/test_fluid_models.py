@@ -90,6 +90,11 @@ def test_expected_overlap_is_nearer_than_a_fixed_penalty(name):
     assert surely_above_zero(off(name, "pollux, time") - off(name, "mosim, overlap"))
 
 
+def test_below_line_rate_a_penalty_on_network_time_can_be_nearer_than_expected_overlap():
+    name = "pairs at 60 %"
+    assert surely_above_zero(off(name, "mosim, overlap") - off(name, "pollux, network"))
+
+
 def test_where_average_demands_fit_average_shares_see_no_contention():
     assert_allclose(
         off("pairs that fit", "mosim, iteration"), off("pairs that fit", "tiresias")
