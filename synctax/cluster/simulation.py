@@ -44,8 +44,9 @@ class Use:
 class Interference:
     """Who slowed whom: p pairs, largest loss first.
 
-    What a job loses to contention is laid on the others of its worst link in proportion
-    to their demands there.
+    What a job loses to others is laid on those of its worst link in proportion to their
+    demands there; links that are equally bad count alike. Its losses add up to its run time
+    less its solo time.
 
     Parameters
     ----------
@@ -77,10 +78,12 @@ class Simulation:
     start_ns, end_ns : (n,) int64
     placements : tuple of Placement
     solo_ns : (n,) float64
-        Run time of the same placement without other jobs' traffic.
+        Run time of the same placement without other jobs' traffic: the duration, unless
+        servers are slower or faster than those of the profile, network times differ where a
+        job is on one server, or its profile is of a faster network.
     factor : (n,) float64
         S, the mean over the run time; 1 where a job has no traffic between servers, and
-        for jobs of no length.
+        for jobs of no length. With `pollux` and scope `time` it is on all of an iteration.
     use : Use
     interference : Interference or None
         None where it was not asked for.

@@ -25,4 +25,5 @@ class AllTraffic(Traffic):
         for link, on in enumerate(self.on):
             self._look(link, now_ns, fsum(one.among for one in on.values()))
             crossing.update(on)
+        self.recomputed += len(self.on)
         return crossing.values()

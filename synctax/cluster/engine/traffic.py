@@ -75,10 +75,11 @@ class Traffic:
         iterable of Running
             These.
         """
-        changes = []
+        load, jobs, exact, scale = self.load, self._jobs, self._exact, self._scale
+        changes = [(link, load[link], jobs[link]) for link in self._changed]
         for link in self._changed:
-            changes.append((link, self.load[link], self._jobs[link]))
-            self._look(link, now_ns, self._exact[link] / self._scale)
+            self._look(link, now_ns, exact[link] / scale)
+        self.recomputed += len(changes)
         self._changed.clear()
         return affected(changes)
 
@@ -95,7 +96,6 @@ class Traffic:
             self._over_ns[link] += -now_ns if total > rate else now_ns
         self.total[link], self._jobs[link] = total, jobs
         self.load[link] = total / rate
-        self.recomputed += 1
 
     @property
     def busy_s(self) -> F64:
