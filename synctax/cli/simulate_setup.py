@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from synctax.cli.asking import bad_option, read_named
@@ -156,6 +157,7 @@ def find_jobs(
         If the file is no trace, or has jobs that the cluster has no room for.
     """
     if asked.trace != PHILLY_LIKE:
+        _check_name(asked.trace)
         return read_jobs(
             asked.trace,
             cluster,
@@ -167,6 +169,12 @@ def find_jobs(
     made = philly_like(DEFAULT_JOBS if asked.jobs is None else asked.jobs, asked.seed)
     table = job_table(made, name=PHILLY_LIKE)
     return jobs_of(table, cluster, pool=pool, seed=asked.seed, tax=charge)
+
+
+def _check_name(trace: str) -> None:
+    near = get_close_matches(trace.lower(), (PHILLY_LIKE,), cutoff=0.7)
+    if near and not Path(trace).exists():
+        raise bad_option("TRACE", f"no file {trace!r}; did you mean {PHILLY_LIKE}?")
 
 
 def find_job_tax(asked: AskedTax) -> tuple[Tax, PlanTax | None]:

@@ -8,7 +8,7 @@ from synctax.cluster.jobs import Jobs
 from synctax.cluster.metrics import Summary, Times, culprits, summary, times
 from synctax.cluster.settings import Contention
 from synctax.cluster.simulation import Simulation
-from synctax.texts import counted, number, percent, size_bytes, time_us
+from synctax.texts import counted, is_absent, number, percent, size_bytes, time_us
 
 _US_PER_S = 1e6
 
@@ -49,11 +49,19 @@ def verdict(simulation: Simulation) -> Iterator[str]:
     )
     yield stretched(simulation, told, found)
     yield from _by_whom(simulation, told)
-    yield (
+    if told.makespan_s:
+        yield _use(told)
+
+
+def _use(told: Summary) -> str:
+    """Say how much of the cluster was used, and how many waited for the rest."""
+    said = (
         f"{percent(told.utilisation)} of the GPUs' {seconds(told.makespan_s)} were in use; "
-        f"{number(told.queue_mean)} jobs waited on average, {told.queue_max:,} at most; "
-        f"{percent(told.fragmentation)} of free GPUs were on servers in use"
+        f"{number(told.queue_mean)} jobs waited on average, {told.queue_max:,} at most"
     )
+    if is_absent(told.fragmentation):
+        return said
+    return f"{said}; {percent(told.fragmentation)} of free GPUs were on servers in use"
 
 
 def where(simulation: Simulation) -> str:

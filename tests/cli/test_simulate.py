@@ -199,6 +199,7 @@ def test_jobs_of_no_length_have_no_relative_error_to_show(simulate):
     Path("t.csv").write_text("job_id,submit_s,gpus,duration_s,start_s,end_s\na,0,4,0,0,0\n")
     shown = simulate("t.csv", "--cluster", "mosim-2x8").stdout
     assert "mean JCT is off by –" in shown
+    assert "were in use" not in shown
 
 
 def test_a_table_leaves_out_what_there_is_nothing_of(simulate, three):
@@ -367,6 +368,7 @@ def test_pairs_of_workloads_take_gpus_and_nics_of_the_cluster(simulate):
         ((*TWO, "--pool", "none.yaml"), "Invalid value for --pool"),
         ((*TWO, "--measured", "none.csv"), "Invalid value for --measured"),
         ((TWO[0], "--cluster", "mosim-9x8"), "did you mean mosim-"),
+        (("philly", "--cluster", "mosim-2x8"), "did you mean philly-like?"),
         (("--pairs", *TWO), "--pairs has no trace; leave out TRACE"),
         (("--pairs", "--queue", "fifo"), "leave out --queue"),
         (("--pairs", "--gpus", 3), "half of a job"),

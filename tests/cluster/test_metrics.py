@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synctax.cluster.columns import network_share, simulate_columns, to_frame
+from synctax.cluster.columns import network_share, simulate_columns
 from synctax.cluster.machines import uniform
 from synctax.cluster.metrics import by_width, culprits, makespan, summary, times
 from synctax.cluster.settings import Contention
@@ -59,7 +59,7 @@ def test_widths_hold_every_job_and_its_wait(rows):
 
 
 def test_the_two_jobs_of_the_hand_example():
-    found = summary(E1)
+    found = E1.summary()
     assert found.jct_mean_s == pytest.approx(791.6667, abs=1e-4)
     assert found.makespan_s == makespan(E1) == pytest.approx(1083.3333, abs=1e-4)
     assert found.utilisation == pytest.approx(1583.3333 / 2166.6667, abs=1e-6)
@@ -109,7 +109,7 @@ def test_culprits_are_summed_over_whom_they_slowed():
 
 
 def test_the_table_has_the_columns_that_are_declared():
-    frame = to_frame(E1)
+    frame = E1.to_frame()
     assert tuple(frame) == SIMULATE.names
     assert frame["servers"].tolist() == ["0:4;1:4", "0:4;1:4"]
     assert frame["workload"].isna().all()
