@@ -296,6 +296,14 @@ def test_slurm_times_since_1970_and_other_columns(tmp_path):
     assert noted(found) == {"elapsed_differs": 1}
 
 
+@pytest.mark.parametrize("elapsed", ["soon", "1-2", "00:00:-1"])
+def test_slurm_run_times_that_are_none_are_said(tmp_path, elapsed):
+    head = "JobID|Submit|Start|End|AllocTRES|Elapsed"
+    row = f"7|1767225600|1767225610|1767229210|gres/gpu=1|{elapsed}"
+    found = read(sacct(tmp_path, row, head=head))
+    assert reasons(found) == {"time": 1}
+
+
 def test_slurm_in_a_zone_knows_its_changes_of_the_clock(tmp_path):
     row = "1|2026-10-25T00:00:00|2026-10-25T01:00:00|2026-10-25T05:00:00|gres/gpu=1|"
     assert read(sacct(tmp_path, row)).duration_s.tolist() == [4 * 3600.0]
@@ -391,6 +399,11 @@ def test_order_of_columns_and_their_case_do_not_matter(tmp_path):
     (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
     plain = read(TRACES / "helios_cluster_log.csv")
     assert columns(read(tmp_path / "x.csv")) == columns(plain)
+
+
+def test_a_header_with_a_mark_that_is_never_closed_is_read_as_it_can_be(tmp_path):
+    (tmp_path / "x.csv").write_text('job_id,submit,gpus,duration,"note\na,1,2,3,b\n')
+    assert columns(read(tmp_path / "x.csv")) == [("a", 0.0, 2, 3.0)]
 
 
 def test_compressed_files_and_several_of_one_format(tmp_path):

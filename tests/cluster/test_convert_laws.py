@@ -23,7 +23,9 @@ ANEW = settings(
 )
 
 cells = st.one_of(
-    st.sampled_from(["", "None", "nan", "-1", "1e400", "0", "0.5", '"', "x", "2017-13-01"]),
+    st.sampled_from(
+        ["", "None", "nan", "-1", "1e400", "0", "0.5", '"', "x", "2017-13-01", "9999-12-31"]
+    ),
     st.text(st.characters(exclude_characters="\n"), max_size=6),
 )
 
@@ -156,5 +158,13 @@ def test_times_that_name_their_zone_are_of_it():
     clock = Clock("America/Los_Angeles", Tally())
     assert clock.seconds("1970-01-01 08:00:00+08:00", "start") == 0.0
     assert clock.seconds("1970-01-01T00:00:01Z", "start") == 1.0
+    assert clock.seconds("1970W02", "start") == 4 * 86_400 + 8 * 3600
     assert Clock("none", Tally()).seconds("1970-01-01 00:00:00", "start") == 0.0
-    assert Clock(None, Tally()).seconds("0001-01-01 00:00:00", "start") < 0
+
+
+@pytest.mark.parametrize("text", ["0001-01-01 00:00:00", "9999-12-31T23:59:59"])
+@pytest.mark.parametrize("zone", [None, "America/Los_Angeles"])
+def test_times_of_other_centuries_are_said(text, zone):
+    with pytest.raises(LeftOutError) as left:
+        Clock(zone, Tally()).seconds(text, "start")
+    assert left.value.reason.name == "out_of_range"

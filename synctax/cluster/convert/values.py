@@ -2,18 +2,22 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from math import inf, isfinite, nan
+from math import isfinite, nan
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from synctax.cluster.convert.found import Tally
-from synctax.cluster.convert.reasons import NUMBER, TIME, LeftOutError
+from synctax.cluster.convert.reasons import NUMBER, RANGE, TIME, LeftOutError
 from synctax.errors import SynctaxError
 
 ABSENT: Final = frozenset(
     ("", "none", "null", "nan", "na", "n/a", "unknown", "(null)", "nat", "\\n")
 )
 """What stands where there is nothing, in lower case."""
+
+FIRST_YEAR: Final = 1969
+LAST_YEAR: Final = 2262
+"""Years that may have times from 1970 to 2261 in some zone."""
 
 _DAY: Final = len("2017-10-07")
 _LONGEST_ABSENT: Final = max(map(len, ABSENT))
@@ -130,16 +134,18 @@ class Clock:
             when = datetime.fromisoformat(text)
         except ValueError:
             raise LeftOutError(TIME, f"{name} is {text!r}") from None
+        if not FIRST_YEAR <= when.year <= LAST_YEAR:
+            raise LeftOutError(RANGE, f"{name} is {text!r}")
         if when.tzinfo is not None:
-            return _since_1970(when)
+            return when.timestamp()
         if self._zone is None:
-            seconds = _since_1970(when.replace(tzinfo=UTC))
+            seconds = when.replace(tzinfo=UTC).timestamp()
             self._keep(text, seconds)
             return seconds
         return self._in_zone(text, when.replace(tzinfo=self._zone), not_before)
 
     def _in_zone(self, text: str, when: datetime, not_before: float) -> float:
-        first, second = _since_1970(when), _since_1970(when.replace(fold=1))
+        first, second = when.timestamp(), when.replace(fold=1).timestamp()
         if first == second:
             midnight = when.replace(hour=0, minute=0, second=0, microsecond=0)
             whole = midnight + timedelta(days=1)
@@ -163,7 +169,10 @@ class Clock:
 
     def _keep(self, text: str, seconds: float) -> None:
         """Remember when the day of `YYYY-MM-DD hh:mm:ss` begins."""
-        if text[4] == text[7] == "-" and (passed := self._passed(text[_DAY:])) is not None:
+        if (
+            text[4:5] == text[7:8] == "-"
+            and (passed := self._passed(text[_DAY:])) is not None
+        ):
             self._days[text[:_DAY]] = seconds - passed
 
 
@@ -172,13 +181,6 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         raise SynctaxError(
-            f"no time zone {name!r}; zones are named as America/Los_Angeles or UTC, and "
-            "none takes times as they stand"
+            f"no time zone {name!r} on this machine; zones are named as America/Los_Angeles "
+            "(pip install tzdata where there are none), and none takes times as they stand"
         ) from None
-
-
-def _since_1970(when: datetime) -> float:
-    try:
-        return when.timestamp()
-    except (OverflowError, ValueError):
-        return -inf
