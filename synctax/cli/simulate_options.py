@@ -88,7 +88,7 @@ model_options = together(
         default=BASES[0],
         show_default=True,
         help="What bytes of an iteration are divided by: its time, its network time, or "
-        "(overlap) one's own by this, others' by that.",
+        "(overlap) network time for a job's own and time for those of others.",
     ),
 )
 """Whose rules: `model`, `basis`."""

@@ -88,10 +88,8 @@ def network_share(simulation: Simulation) -> F64:
         network_s = np.where(local, jobs.local_network_s, network_s)
     if how.model != "pollux" or how.static_scope == "network":
         network_s = network_s * simulation.factor
-    slowest = [
-        simulation.cluster.speed[[server for server, _ in one]].min()
-        for one in simulation.placements
-    ]
+    speed = simulation.cluster.speed.tolist()
+    slowest = [min(speed[at] for at, _ in one) for one in simulation.placements]
     # the wait at barriers is in proportion to computation, on slower GPUs too
     whole_s = (jobs.compute_s + jobs.tax_s) / np.array(slowest) + network_s
     return np.asarray(network_s / whole_s)

@@ -7,7 +7,7 @@ import numpy as np
 
 from synctax.arrays import F64, I64
 from synctax.cluster.fidelity import Fidelity
-from synctax.cluster.jobs import placement_text
+from synctax.cluster.jobs import Placement, placement_text
 from synctax.cluster.metrics import Times, by_width, makespan, times
 from synctax.cluster.simulation import Simulation
 from synctax.report import simulate_words as words
@@ -100,7 +100,7 @@ def _jobs(simulation: Simulation, found: Times, top: int) -> "Iterator[Renderabl
             Field("GPUs", [f"{jobs.gpus[one]:,}" for one in at]),
             Field(
                 "on servers",
-                [placement_text(simulation.placements[one]) for one in at],
+                [_place(simulation.placements[one]) for one in at],
                 right=False,
                 rank=2,
                 least=10,
@@ -119,6 +119,15 @@ def _jobs(simulation: Simulation, found: Times, top: int) -> "Iterator[Renderabl
             f"  {more:,} more, slowed no more than these: --top shows them, --format csv "
             "holds all"
         )
+
+
+MOST_SERVERS = 4
+"""Of a job, that the table lists."""
+
+
+def _place(placement: Placement) -> str:
+    many = len(placement)
+    return placement_text(placement) if many <= MOST_SERVERS else f"{many:,} servers"
 
 
 def _widths(simulation: Simulation) -> "RenderableType | None":

@@ -176,6 +176,18 @@ def test_the_table_says_how_long_jobs_wait_and_who_slowed_them(simulate):
     assert "6 more, slowed no more" in simulate(*RACKS, "--top", 3).stdout
 
 
+def test_servers_of_a_job_are_listed_while_they_are_few(simulate):
+    Path("t.csv").write_text(
+        "job_id,submit_s,gpus,duration_s\na,0,32,10\nb,20,40,10\nc,40,8,10\n"
+    )
+    Path("c.yaml").write_text(
+        "servers: [{count: 5, gpus: 8, gpu_type: v100, nic_bytes_per_s: 625e6}]\n"
+    )
+    shown = simulate("t.csv", "--cluster", "c.yaml").stdout
+    assert "0:8;1:8;2:8;3:8 " in shown
+    assert "5 servers " in shown
+
+
 def test_nobody_is_blamed_where_many_slow_each_other(simulate):
     rows = "".join(f"j{at},0,4,100,0.1,0.9,4,0:2;1:2\n" for at in range(12))
     head = "job_id,submit_s,gpus,duration_s,compute_s,network_s,network_bytes,servers\n"
