@@ -181,6 +181,6 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         raise SynctaxError(
-            f"no time zone {name!r} on this machine; zones are named as America/Los_Angeles "
+            f"no time zone {name!r} is known here; zones are named as America/Los_Angeles "
             "(pip install tzdata where there are none), and none takes times as they stand"
         ) from None
