@@ -11,6 +11,7 @@ from synctax.cluster.simulation import Simulation
 from synctax.texts import counted, is_absent, number, percent, size_bytes, time_us
 
 _US_PER_S = 1e6
+_S_PER_H = 3600.0
 
 MOSTLY = 0.1
 """Share of all lost time from which on a job is named as its cause."""
@@ -86,8 +87,8 @@ def stretched(simulation: Simulation, told: Summary, found: Times) -> str:
     return (
         f"contention stretched training by {percent(told.lost_share)}: "
         f"{told.jobs_slowed:,} of {counted(told.jobs, 'job')} slowed, by "
-        f"{seconds(told.lost_mean_s * told.jobs / told.jobs_slowed)} on average; most of "
-        f"all {job_name(simulation.jobs, worst)}, {number(told.slowdown_max)} × as long as "
+        f"{seconds(told.lost_mean_s * told.jobs / told.jobs_slowed)} on average and "
+        f"{number(told.gpu_lost_s / _S_PER_H)} GPU-hours in all; most of all {job_name(simulation.jobs, worst)}, {number(told.slowdown_max)} × as long as "
         "alone"
     )
 
