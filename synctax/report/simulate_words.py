@@ -84,12 +84,13 @@ def stretched(simulation: Simulation, told: Summary, found: Times) -> str:
     if not told.jobs_slowed:
         return "contention: no job was slowed by traffic of others"
     worst = int(np.argmax(found.slowdown))
+    each_s = told.lost_mean_s * told.jobs / told.jobs_slowed
     return (
         f"contention stretched training by {percent(told.lost_share)}: "
         f"{told.jobs_slowed:,} of {counted(told.jobs, 'job')} slowed, by "
-        f"{seconds(told.lost_mean_s * told.jobs / told.jobs_slowed)} on average and "
-        f"{number(told.gpu_lost_s / _S_PER_H)} GPU-hours in all; most of all {job_name(simulation.jobs, worst)}, {number(told.slowdown_max)} × as long as "
-        "alone"
+        f"{seconds(each_s)} on average and {number(told.gpu_lost_s / _S_PER_H)} GPU-hours "
+        f"in all; most of all {job_name(simulation.jobs, worst)}, "
+        f"{number(told.slowdown_max)} × as long as alone"
     )
 
 
