@@ -104,6 +104,16 @@ def test_jobs_of_no_length_end_where_they_start(queue):
     assert found.use.queue_max == 4
 
 
+def test_nobody_waits_for_jobs_of_no_length():
+    use = simulate(simple_jobs([(0, 8, 0), (0, 8, 5)]), uniform(1, 8, 1.0)).use
+    assert (use.queue_max, use.queue_mean) == (0, 0)
+
+
+def test_times_of_years_are_exact_to_the_nanosecond():
+    jobs = replace(simple_jobs([(0, 8, 1)]), duration_ns=np.array([2**53 + 1]))
+    assert simulate(jobs, uniform(1, 8, 1.0)).end_ns.tolist() == [2**53 + 1]
+
+
 def test_jobs_of_no_length_slow_nobody():
     jobs = two_beside((100, 0), submit_s=50)
     found = simulate(jobs, uniform(2, 8, 1.0), rates=asking(1, 1))
