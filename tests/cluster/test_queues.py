@@ -169,9 +169,19 @@ def test_easy_lets_a_job_pass_that_ends_when_the_first_starts_and_not_one_ns_lat
 
 
 def test_jobs_that_end_together_are_all_extra_gpus_of_a_reservation():
-    # at 100 both end: 4 + 4 GPUs, of which the first that waits needs 5
-    rows = [Row(0, 4, 100), Row(0, 3, 100), Row(1, 5, 10), Row(2, 1, 1000)]
+    # at 100 both end: the first that waits could start with the GPUs of one of them
+    rows = [Row(0, 4, 100), Row(0, 3, 100), Row(1, 4, 10), Row(2, 1, 1000)]
     assert Day(rows, [8]).run(queue("easy")) == [0, 0, 100, 2]
+
+
+def test_a_job_that_ends_in_time_leaves_the_extra_gpus_to_others():
+    rows = [Row(0, 6, 100), Row(1, 7, 50), Row(2, 1, 98), Row(2, 1, 1000)]
+    assert Day(rows, [8]).run(queue("easy")) == [0, 100, 2, 2]
+
+
+def test_extra_gpus_are_given_away_once_whatever_the_widths_of_jobs():
+    rows = [Row(0, 5, 100), Row(1, 6, 50), Row(2, 2, 1000), Row(2, 1, 1000)]
+    assert Day(rows, [8]).run(queue("easy")) == [0, 100, 2, 150]
 
 
 def test_jobs_started_at_the_same_instant_count_for_a_reservation():

@@ -68,12 +68,13 @@ def reserve(desk: Desk, gpus: int, started: Sequence[End]) -> Reservation:
     refused = gpus <= desk.free_gpus
     new = {job for _, _, job in started}
     before = (one for one in desk.running() if one[2] not in new)
-    free, shadow_ns = desk.free_gpus, -1
+    free = desk.free_gpus
+    shadow_ns: int | None = None
     for end_ns, more, _ in merge(before, sorted(started)):
-        if free >= gpus and shadow_ns >= 0 and end_ns > shadow_ns:
+        if free >= gpus and shadow_ns is not None and end_ns > shadow_ns:
             break
         free += more
         shadow_ns = end_ns
-    if shadow_ns < 0:
+    if shadow_ns is None:
         return Reservation(ANY, 0)
     return Reservation(shadow_ns - desk.now_ns, 0 if refused else free - gpus)
