@@ -197,6 +197,8 @@ def simulate(
         _pairs(cluster or DEFAULT_CLUSTER, pool, gpus, contention, out)
         return
     _refuse_idle(asked_for, model)
+    if timeline is not None and timeline == out.path:
+        raise click.UsageError(f"--timeline and -o are both {timeline}; give two names")
     if trace is None or cluster is None:
         missing = [
             name for name, value in (("TRACE", trace), ("--cluster", cluster)) if not value

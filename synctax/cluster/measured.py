@@ -87,14 +87,19 @@ def _parsed(text: str, name: str) -> Measured:
         )
     rows: dict[str, tuple[float, float, float]] = {}
     bad: list[str] = []
-    for row in reader:
-        try:
-            job, times_s = _row(row)
-            if job in rows:
-                raise ValueError(f"job {job!r} is there twice")
-            rows[job] = times_s
-        except ValueError as error:
-            bad.append(f"line {reader.line_num}: {error}")
+    try:
+        for row in reader:
+            try:
+                job, times_s = _row(row)
+                if job in rows:
+                    raise ValueError(f"job {job!r} is there twice")
+                rows[job] = times_s
+            except ValueError as error:
+                bad.append(f"line {reader.line_num}: {error}")
+    except csv.Error as error:
+        raise BadInputError(
+            f"{name}: expected CSV, found after line {reader.line_num}: {error}"
+        ) from error
     if bad:
         more = f"; and {len(bad) - SHOWN:,} more" if len(bad) > SHOWN else ""
         raise BadInputError(f"{name}: {'; '.join(bad[:SHOWN])}{more}")

@@ -259,6 +259,22 @@ def test_measured_times_are_compared_by_every_distance(simulate, told):
     assert "95 % interval" in simulate(*TWO, "--measured", "m.csv").stdout
 
 
+def test_the_hand_example_of_distances(told):
+    ends, truth = (110, 190, 330, 400), (100, 200, 300, 400)
+    jobs = [f"j{at},0,1,{end}" for at, end in enumerate(ends)]
+    real = [f"j{at},0,{end}" for at, end in enumerate(truth)]
+    Path("jobs.csv").write_text(f"{THREE.splitlines()[0]}\n" + "\n".join(jobs))
+    Path("real.csv").write_text("job_id,start_s,end_s\n" + "\n".join(real))
+    found, _ = told("jobs.csv", "--cluster", "mosim-2x8", "--measured", "real.csv")
+    values = {one["name"]: one for one in found["fidelity"]["distances"]}
+    assert values["jct_per_job"]["value"] == pytest.approx(6.25)
+    assert values["jct_mean"]["value"] == pytest.approx(3.0)
+    assert values["jct_ks"]["value"] == pytest.approx(0.25)
+    assert values["jct_wasserstein"]["value"] == pytest.approx(12.5)
+    p99 = values["jct_p99"]
+    assert (p99["measured_s"], p99["simulated_s"]) == pytest.approx((397.0, 397.9))
+
+
 def test_a_trace_may_tell_measured_times_itself(told, simulate):
     Path("t.csv").write_text(
         "job_id,submit_s,gpus,duration_s,start_s,end_s\na,0,4,10,0,11\nb,5,4,20,,\n"
@@ -372,6 +388,7 @@ def test_pairs_of_workloads_take_gpus_and_nics_of_the_cluster(simulate):
         ((*TWO, "--timeline", "x.txt"), "ends neither in .json nor in .json.gz"),
         ((*TWO, "--timeline", "none/x.json"), "none is no folder"),
         ((*TWO, "--timeline", "x.json", "--timeline-servers", "2"), "servers 0 to 1"),
+        ((*TWO, "--timeline", "x.json", "-o", "x.json"), "are both x.json"),
         ((*TWO, "--resamples", 9), "--resamples is for measured times"),
         ((*TWO, "--gpus", 8), "--gpus is for --pairs"),
         ((*TWO, "--static-factor", 0.5, "--model", "pollux"), "give from 1"),

@@ -173,6 +173,7 @@ def test_a_file_of_measured_times_is_read(tmp_path):
         ("job_id,start_s,end_s\na,1,noon\n", "end_s is 'noon'; expected a number"),
         ("job_id,start_s,end_s\na,1,nan\n", "end_s is nan; expected .* at most 9.2e"),
         ("job_id,start_s,end_s\n" + ",1,2\n" * 5, "; and 2 more"),
+        ("job_id,start_s,end_s\n" + "a" * 200_000, "found after line 1: field larger"),
     ],
 )
 def test_a_file_that_is_none_is_refused_with_line_value_and_what_was_expected(
