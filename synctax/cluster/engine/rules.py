@@ -126,7 +126,7 @@ class Shares(Free):
     def __init__(self, traffic: Traffic, contention: Contention) -> None:
         self._on, self._rate = traffic.on, traffic.rate
         self._total, self._load = traffic.total, traffic.load
-        share = contention.min_bandwidth_share
+        share = self._share = contention.min_bandwidth_share
         self._least = [share * rate if share else 0.0 for rate in traffic.rate]
         self._normalise = contention.normalise_solo
 
@@ -146,9 +146,11 @@ class Shares(Free):
 
     def enter(self, one: Running) -> None:
         """Set what a job has alone, and from where on MIN_BW may hold."""
-        one.alone = max([1.0, *(one.own / self._rate[link] for link in one.links)])
-        least = max((self._least[link] for link in one.links), default=0.0)
-        one.limit = one.own / least if least else inf
+        if one.links:
+            rates = [*map(self._rate.__getitem__, one.links)]
+            one.alone = max(1.0, one.own / min(rates))
+            least = self._share * max(rates) if self._share else 0.0
+            one.limit = one.own / least if least else inf
         one.stretch = self.stretch(one, 1.0)
         one.alone_stretch = self.stretch(one, 1.0 if self._normalise else one.alone)
 
