@@ -6,6 +6,7 @@ import numpy as np
 
 from synctax.cluster.jobs import Jobs, Placement, simple_jobs
 from synctax.cluster.machines import Cluster, SwitchTier
+from synctax.cluster.settings import Rates
 
 
 def drawn(seed: int, *, mixed: bool = False, ties: bool = False) -> tuple[Jobs, Cluster]:
@@ -82,3 +83,20 @@ def deal(free: list[int], gpus: int) -> dict[int, int]:
 
 def sorted_placement(taken: dict[int, int]) -> Placement:
     return tuple(sorted(taken.items()))
+
+
+S = 10**9
+"""ns"""
+
+HALVES = ((0, 4), (1, 4))
+
+
+def two_beside(run_s: tuple[float, float] = (100, 100), submit_s: float = 0, **columns):
+    """Two jobs of 8 GPUs, half of each on each of two servers."""
+    rows = [(0, 8, run_s[0]), (submit_s, 8, run_s[1])]
+    columns = {"compute_s": 0.5, "network_s": 0.5, "pinned": [HALVES] * 2, **columns}
+    return simple_jobs(rows, **columns)
+
+
+def asking(*rates: float) -> Rates:
+    return Rates(np.array(rates), np.array(rates))
