@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synctax.cluster.characterize.astra_files import whole
 from synctax.cluster.characterize.astra_log import log_of, read_log
 from synctax.errors import BadInputError
+from synctax.trace.whole import whole
 from tests.laws import examples
 
 times = st.lists(

@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 
 from synctax.arrays import ABSENT, I64
-from synctax.cluster.characterize.astra_files import whole
 from synctax.errors import BadInputError
+from synctax.trace.whole import whole
 
 KIND: Final = "a log of ASTRA-sim"
 

@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 
 from synctax.arrays import F64, I64
-from synctax.cluster.characterize.astra_files import whole
 from synctax.collectives.model import Op
 from synctax.planning.inputs.yaml_file import LARGEST_FILE_BYTES, read_yaml
 from synctax.planning.inputs.yaml_values import Scalar, Section, Sequence
+from synctax.trace.whole import whole
 
 BYTES_OF_GB: Final = 2**30
 """Of a GB of ASTRA-sim (common/NetworkFunction.cpp of its analytical back end)."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from synctax.cluster.characterize.astra_files import LARGEST_FILE_BYTES
 from synctax.errors import SynctaxError
+from synctax.trace.whole import LARGEST_FILE_BYTES
 
 DEFAULT_TIMEOUT_S: Final = 600.0
 

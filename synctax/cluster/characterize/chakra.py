@@ -11,7 +11,6 @@ import numpy as np
 import orjson
 
 from synctax.arrays import F64, Bool
-from synctax.cluster.characterize.astra_files import whole
 from synctax.cluster.characterize.astra_network import AstraNetwork
 from synctax.cluster.characterize.chakra_nodes import (
     COLL,
@@ -25,6 +24,7 @@ from synctax.collectives.model import SYMMETRIC, Op
 from synctax.collectives.wait import busbw_factor
 from synctax.errors import BadInputError, SynctaxError
 from synctax.trace.discover import natural_key
+from synctax.trace.whole import whole
 
 LARGEST_TRACE_BYTES: Final = 2**28
 LARGEST_GROUPS_BYTES: Final = 2**26

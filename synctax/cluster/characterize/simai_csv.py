@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Final
 
-from synctax.cluster.characterize.astra_files import whole
 from synctax.cluster.characterize.simai_text import LARGEST_BYTES, lines_of
 from synctax.errors import BadInputError
+from synctax.trace.whole import whole
 
 KIND: Final = "SimAI's EndToEnd.csv"
 

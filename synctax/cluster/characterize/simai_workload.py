@@ -14,10 +14,10 @@ from typing import Final
 import numpy as np
 
 from synctax.arrays import ABSENT, I8, I64
-from synctax.cluster.characterize.astra_files import whole
 from synctax.cluster.characterize.simai_text import LARGEST_BYTES, lines_of
 from synctax.collectives.model import Op
 from synctax.errors import BadInputError
+from synctax.trace.whole import whole
 
 KIND: Final = "a workload of AICB for SimAI"
 
