@@ -235,6 +235,17 @@ def test_a_kind_of_gpu_is_found_in_any_case_and_has_its_source(gpu):
     peaks = [getattr(gpu, f"{one}_tflops") for one in PRECISIONS]
     assert peaks[0] > 0
     assert all(one is None or one >= peaks[0] for one in peaks)
+    # tensor cores compute in precisions that the GPU has, about twice its FP32 or more
+    cores = [getattr(gpu, f"{one}_tflops") for one in gpu.tensor_cores]
+    assert "fp32" not in gpu.tensor_cores
+    assert all(one > 1.9 * peaks[0] for one in cores)
+
+
+def test_sixteen_bits_are_no_tensor_cores_before_volta():
+    assert gpu_type("p100").fp16_tflops == 2 * gpu_type("p100").fp32_tflops
+    without = [one.name for one in gpu_types() if not one.tensor_cores]
+    assert without == ["k80", "p100"]
+    assert gpu_type("v100").tensor_cores == gpu_type("t4").tensor_cores == ("fp16",)
 
 
 def test_what_presets_of_hardware_tell_is_told_here_as_well():

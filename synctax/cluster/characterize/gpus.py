@@ -30,6 +30,9 @@ class GpuType:
         Dense peaks in 10^12 operations a second.
     tf32_tflops, fp16_tflops, bf16_tflops : float or None
         None where the GPU has no units for it.
+    tensor_cores : tuple of str
+        Precisions whose peak is that of tensor cores (AMD: matrix cores); others run on the
+        units of FP32, as FP16 on P100.
     memory_gb_per_s : float
         10^9 bytes a second.
     link_gb_per_s : float or None
@@ -44,6 +47,7 @@ class GpuType:
     tf32_tflops: float | None
     fp16_tflops: float | None
     bf16_tflops: float | None
+    tensor_cores: tuple[Precision, ...]
     memory_gb_per_s: float
     link_gb_per_s: float | None
     source: str
@@ -115,6 +119,7 @@ def _gpu(name: str, entry: Mapping[str, Any]) -> GpuType:
         _float(entry.get("tf32_tflops")),
         _float(entry.get("fp16_tflops")),
         _float(bf16),
+        tuple(entry["tensor_cores"]),
         float(entry["memory_gb_per_s"]),
         _float(link),
         source,
