@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from synctax.cli import targets
 from synctax.cli.fit_evt_stages import Selection
 from synctax.report.files import is_special
 
@@ -33,14 +34,12 @@ def check_targets(
     """
     if tax_file is not None and not tax_file.parent.is_dir():
         raise click.UsageError(f"--tax {tax_file}: {tax_file.parent} is no folder")
-    targets = {
+    targets.check_targets({"out": output, "tax_file": tax_file})
+    there = {
         name: path
         for name, path in (("-o", output), ("--tax", tax_file))
-        if path is not None and not is_special(path)
+        if path is not None and path.exists() and not is_special(path)
     }
-    if len({path.resolve() for path in targets.values()}) < len(targets):
-        raise click.UsageError(f"-o and --tax both name {output}; give two files")
-    there = {name: path for name, path in targets.items() if path.exists()}
     if not there:
         return
     read = {path.resolve() for path in _inputs(chosen, maxima)}

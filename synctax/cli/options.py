@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from synctax.cli import VERBOSITY
+from synctax.cli.targets import guarded
 from synctax.report.files import is_special
 from synctax.report.output import FORMATS, SUFFIXES, Output
 
@@ -321,7 +322,7 @@ def result_options(command: Decorated) -> Decorated:
 
 
 def _outputs(command: Decorated, *names: str) -> Decorated:
-    command = verbosity_options(command)
+    command = verbosity_options(guarded(command, "out"))
     command = click.option(
         "--format",
         "fmt",

@@ -15,6 +15,7 @@ from synctax.cli.simulate_options import (
     job_tax_options,
     refuse_idle,
 )
+from synctax.cli.targets import check_targets
 from synctax.cluster.machines import QUEUES
 from synctax.evt.methods import Method
 from synctax.report.output import Output
@@ -197,8 +198,7 @@ def simulate(
         _pairs(cluster or DEFAULT_CLUSTER, pool, gpus, contention, out)
         return
     _refuse_idle(asked_for, model)
-    if timeline is not None and timeline == out.path:
-        raise click.UsageError(f"--timeline and -o are both {timeline}; give two names")
+    check_targets({"out": out.path, "timeline": timeline})
     if trace is None or cluster is None:
         missing = [
             name for name, value in (("TRACE", trace), ("--cluster", cluster)) if not value

@@ -388,7 +388,7 @@ def test_pairs_of_workloads_take_gpus_and_nics_of_the_cluster(simulate):
         ((*TWO, "--timeline", "x.txt"), "ends neither in .json nor in .json.gz"),
         ((*TWO, "--timeline", "none/x.json"), "none is no folder"),
         ((*TWO, "--timeline", "x.json", "--timeline-servers", "2"), "servers 0 to 1"),
-        ((*TWO, "--timeline", "x.json", "-o", "x.json"), "are both x.json"),
+        ((*TWO, "--timeline", "x.json", "-o", "x.json"), "both name x.json"),
         ((*TWO, "--resamples", 9), "--resamples is for measured times"),
         ((*TWO, "--gpus", 8), "--gpus is for --pairs"),
         ((*TWO, "--static-factor", 0.5, "--model", "pollux"), "give from 1"),

@@ -1,0 +1,93 @@
+"""Where a command may write: over nothing that it reads, and each result a file."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import click
+
+from synctax.report.files import is_special
+
+Guarded = TypeVar("Guarded", bound=Callable[..., Any])
+
+
+def check_targets(targets: Mapping[str, Path | None]) -> None:
+    """Refuse targets that another parameter of the command that runs names, too.
+
+    Files are compared, not spellings: a link is what it leads to. What lies in folders
+    that are named is for the command to look at.
+
+    Parameters
+    ----------
+    targets : mapping of str to Path or None
+        Files that will be written, by the parameter that names each; None: stdout.
+
+    Raises
+    ------
+    click.UsageError
+        Naming both.
+    """
+    context = click.get_current_context()
+    params = {str(one.name): one for one in context.command.params}
+    for name, path in targets.items():
+        if path is None or is_special(path):
+            continue
+        mine = _called(params[name])
+        for other, param in params.items():
+            if other == name:
+                continue
+            if _names(targets.get(other), path):
+                raise click.UsageError(
+                    f"{mine} and {_called(param)} both name {path}; give two files"
+                )
+            if path.exists() and _names(context.params.get(other), path):
+                raise click.UsageError(
+                    f"{mine} {path} would overwrite what is read as {_called(param)}; "
+                    "give another file"
+                )
+
+
+def guarded(command: Guarded, name: str) -> Guarded:
+    """Make the function of a command refuse to write its `Output` over an input.
+
+    Parameters
+    ----------
+    command : callable
+    name : str
+        Of the parameter that gets the output.
+    """
+
+    @wraps(command)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        check_targets({name: kwargs[name].path})
+        return command(*args, **kwargs)
+
+    return cast("Guarded", checked)
+
+
+def _names(value: Any, path: Path) -> bool:
+    """Whether a value of a parameter names a file, as `FILE` or as `FILE:what`."""
+    texts = {part for one in _texts(value) for part in (one, one.rpartition(":")[0])}
+    return any(_same(one, path) for one in texts if one)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, (str, Path)):
+        yield str(value)
+    elif isinstance(value, (tuple, list)):
+        for one in value:
+            yield from _texts(one)
+
+
+def _same(text: str, path: Path) -> bool:
+    try:
+        return Path(text).resolve() == path.resolve()
+    except (OSError, ValueError):
+        return False  # no name that a file can have
+
+
+def _called(param: click.Parameter) -> str:
+    if isinstance(param, click.Option):
+        return param.opts[0]
+    return param.human_readable_name.removesuffix("...")

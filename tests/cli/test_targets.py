@@ -1,0 +1,80 @@
+"""No command writes over what it reads, and no two results go into one file."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, assert_in_words
+
+CLUSTER = ROOT / "examples" / "cluster"
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A folder with a trace, a cluster, a pool, measured times and a policy."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("two-jobs.csv", "two-servers.yaml", "pool.yaml"):
+        shutil.copy(CLUSTER / name, name)
+    Path("times.csv").write_text("job_id,start_s,end_s\nA,0,1000\n")
+    Path("own.py").write_text("def first(free, job, state):\n    return None\n")
+    Path("link.csv").symlink_to("two-jobs.csv")
+    Path("sub").mkdir()
+    return tmp_path
+
+
+ON = ("two-jobs.csv", "--cluster", "two-servers.yaml")
+SIMULATE = ("simulate", *ON, "--format", "csv")
+
+
+@pytest.mark.parametrize(
+    ("args", "target", "read"),
+    [
+        (SIMULATE, "two-jobs.csv", "TRACE"),
+        (SIMULATE, "./sub/../two-jobs.csv", "TRACE"),
+        (SIMULATE, "link.csv", "TRACE"),
+        (SIMULATE, "two-servers.yaml", "--cluster"),
+        ((*SIMULATE, "--measured", "times.csv"), "times.csv", "--measured"),
+        ((*SIMULATE, "--pool", "pool.yaml"), "pool.yaml", "--pool"),
+        ((*SIMULATE, "--policy", "own.py:first"), "own.py", "--policy"),
+        (("simulate", "--pairs", "--pool", "two-jobs.csv"), "two-jobs.csv", "--pool"),
+        (("sweep", *ON), "two-jobs.csv", "TRACE"),
+        (("sweep", *ON, "--policies", "spread,own.py:first"), "own.py", "--policies"),
+        (("convert", "times.csv", "two-jobs.csv"), "two-jobs.csv", "FILES"),
+        (("measure", "two-jobs.csv"), "two-jobs.csv", "TRACES"),
+        (("bandwidth", "--tax", "two-jobs.csv"), "two-jobs.csv", "--tax"),
+    ],
+)
+def test_a_result_is_not_written_over_an_input(run, files, args, target, read):
+    before = {one.name: one.read_bytes() for one in files.iterdir() if one.is_file()}
+    result = run(*args, "-o", target, "--format", "csv")
+    assert_in_words(result)
+    assert result.exit_code == 2
+    assert f"would overwrite what is read as {read}" in result.stderr
+    assert before == {
+        one.name: one.read_bytes() for one in files.iterdir() if one.is_file()
+    }
+
+
+@pytest.mark.parametrize("other", ["t.json", "./t.json", "sub/../t.json", "to.json"])
+def test_two_results_do_not_go_into_one_file(run, files, other):
+    Path("to.json").symlink_to("t.json")
+    result = run(*SIMULATE[:4], "--timeline", "t.json", "-o", other)
+    assert result.exit_code == 2
+    assert "-o and --timeline both name" in result.stderr
+    assert not Path("t.json").exists()
+
+
+def test_a_timeline_is_not_written_over_an_input(run, files):
+    shutil.copy("two-servers.yaml", "two.json")
+    args = ("simulate", "two-jobs.csv", "--cluster", "two.json", "--timeline", "two.json")
+    result = run(*args)
+    assert result.exit_code == 2
+    assert "--timeline two.json would overwrite what is read as --cluster" in result.stderr
+
+
+def test_files_that_are_no_input_and_devices_are_written(run, files):
+    Path("out.csv").write_text("old")
+    assert run(*SIMULATE, "-q", "-o", "out.csv").exit_code == 0
+    assert Path("out.csv").read_text().startswith("job_id,")
+    assert run(*SIMULATE, "-q", "-o", "/dev/null").exit_code == 0
