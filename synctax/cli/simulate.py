@@ -16,16 +16,15 @@ from synctax.cli.simulate_options import (
     refuse_idle,
 )
 from synctax.cli.targets import check_targets
-from synctax.cluster.machines import QUEUES
+from synctax.cluster.choices import QUEUES
 from synctax.evt.methods import Method
 from synctax.report.output import Output
 
 if TYPE_CHECKING:
     from synctax.cli.simulate_setup import Asked, Setup
+    from synctax.cluster.choices import Basis, Counting, ModelName, QueueName, Scope
     from synctax.cluster.fidelity import Fidelity
-    from synctax.cluster.jobs import Counting
-    from synctax.cluster.machines import QueueName
-    from synctax.cluster.settings import Basis, Contention, ModelName, Scope
+    from synctax.cluster.settings import Contention
     from synctax.cluster.simulation import Simulation
 
 DEFAULT_TOP = 10

@@ -8,9 +8,9 @@ import click
 from synctax.cli.bandwidth_types import Within
 from synctax.cli.options import MAX_NUMBER, Decorated, Decorator
 from synctax.cli.plan_types import BLOCK_US, Count
-from synctax.cluster.jobs import COUNTINGS
-from synctax.cluster.settings import (
+from synctax.cluster.choices import (
     BASES,
+    COUNTINGS,
     MIN_BANDWIDTH_SHARE,
     MODELS,
     SCOPES,

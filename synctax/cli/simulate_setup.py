@@ -8,6 +8,7 @@ from pathlib import Path
 from synctax.cli.asking import bad_option, read_named
 from synctax.cli.bandwidth_tax import Tax, find_tax
 from synctax.cli.simulate_options import DEFAULT_JOBS, FITTED, PHILLY_LIKE
+from synctax.cluster.choices import Counting, QueueName
 from synctax.cluster.engine import simulate
 from synctax.cluster.fidelity import RESAMPLES, Fidelity, fidelity
 from synctax.cluster.generate import philly_like
@@ -15,8 +16,7 @@ from synctax.cluster.inputs.job_table import job_table
 from synctax.cluster.inputs.named import read_cluster
 from synctax.cluster.inputs.pool import Pool, read_pool
 from synctax.cluster.inputs.read_jobs import JobsRead, jobs_of, read_jobs
-from synctax.cluster.jobs import Counting
-from synctax.cluster.machines import Cluster, QueueName
+from synctax.cluster.machines import Cluster
 from synctax.cluster.measured import Measured, measured_of, read_measured
 from synctax.cluster.policies.lookup import policy
 from synctax.cluster.settings import Contention

@@ -17,16 +17,13 @@ from synctax.cli.simulate_options import (
     sharing_options,
 )
 from synctax.cli.sweep_types import Names, Rates, Seeds
-from synctax.cluster.jobs import COUNTINGS
-from synctax.cluster.machines import QUEUES
-from synctax.cluster.settings import BASES, MODELS
+from synctax.cluster.choices import BASES, COUNTINGS, MODELS, QUEUES
 from synctax.errors import SynctaxError
 from synctax.evt.methods import Method
 from synctax.report.output import Output
 
 if TYPE_CHECKING:
-    from synctax.cluster.jobs import Counting
-    from synctax.cluster.settings import Basis, ModelName, Scope
+    from synctax.cluster.choices import Basis, Counting, ModelName, Scope
     from synctax.cluster.sweep import Sweep
 
 MOST_JOBS = 10_000_000

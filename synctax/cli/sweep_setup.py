@@ -6,11 +6,12 @@ from typing import Any
 import click
 
 from synctax.cli.simulate_options import DEFAULT_JOBS, PHILLY_LIKE
+from synctax.cluster.choices import Counting
 from synctax.cluster.generate import philly_like
 from synctax.cluster.inputs.job_table import JobTable, job_table, read_job_table
 from synctax.cluster.inputs.pool import Pool
 from synctax.cluster.inputs.read_jobs import JobsRead, jobs_of
-from synctax.cluster.jobs import Counting, Jobs
+from synctax.cluster.jobs import Jobs
 from synctax.cluster.machines import Cluster
 from synctax.cluster.sweep import Choices
 from synctax.planning.tax import PlanTax

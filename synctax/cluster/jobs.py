@@ -2,19 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final
 
 import numpy as np
 
 from synctax.arrays import F64, I64, NS_PER_S
+from synctax.cluster.choices import Counting
 
 Placement = tuple[tuple[int, int], ...]
 """Servers and the workers on each, by server: ((0, 4), (1, 4))."""
-
-Counting = Literal["paper", "sent", "sent+received"]
-"""What `network_bytes` counts, and with it what a NIC carries of it: see `nic_bytes`."""
-
-COUNTINGS: Final[tuple[Counting, ...]] = get_args(Counting)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

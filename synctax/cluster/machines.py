@@ -3,22 +3,13 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Final, Literal, get_args
 
 import numpy as np
 
 from synctax.arrays import F64, I64
+from synctax.cluster.choices import QUEUES, QueueName
 from synctax.notes import Note
 from synctax.planning.possible import ImpossibleError, is_number
-
-PolicyName = Literal["bin-packing", "most-allocated", "load-balancing", "spread"]
-QueueName = Literal["backfill", "fifo", "easy"]
-
-POLICIES: Final[tuple[str, ...]] = get_args(PolicyName)
-QUEUES: Final[tuple[str, ...]] = get_args(QueueName)
-
-ALIASES: Final = {"least-allocated": "load-balancing"}
-"""Other names of policies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.cluster.characterize.profile import Profile
+from synctax.cluster.choices import Basis, ModelName, Scope
 from synctax.cluster.pairs_run import Together, together
-from synctax.cluster.settings import Basis, Contention, ModelName, Scope
+from synctax.cluster.settings import Contention
 from synctax.schema.pairs import PAIRS
 
 if TYPE_CHECKING:

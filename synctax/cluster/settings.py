@@ -2,27 +2,22 @@
 
 from dataclasses import dataclass
 from math import inf
-from typing import Final, Literal, get_args
 
 import numpy as np
 
 from synctax.arrays import F64
+from synctax.cluster.choices import (
+    BASES,
+    MIN_BANDWIDTH_SHARE,
+    MODELS,
+    SCOPES,
+    STATIC_FACTOR,
+    Basis,
+    ModelName,
+    Scope,
+)
 from synctax.cluster.jobs import Jobs
 from synctax.planning.possible import ImpossibleError, is_number
-
-ModelName = Literal["mosim", "tiresias", "pollux"]
-Basis = Literal["iteration", "network", "overlap"]
-Scope = Literal["time", "network"]
-
-MODELS: Final[tuple[str, ...]] = get_args(ModelName)
-BASES: Final[tuple[str, ...]] = get_args(Basis)
-SCOPES: Final[tuple[str, ...]] = get_args(Scope)
-
-MIN_BANDWIDTH_SHARE: Final = 0.01
-"""MIN_BW of equation 9 over the rate of the link; the paper prints no value."""
-
-STATIC_FACTOR: Final = 1.1
-"""What the MoSim paper gives the Pollux baseline (section III-A1)."""
 
 
 @dataclass(frozen=True, slots=True)

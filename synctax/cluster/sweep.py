@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synctax.arrays import F64
+from synctax.cluster.choices import Basis, ModelName
 from synctax.cluster.engine.simulate import simulate
 from synctax.cluster.jobs import Jobs
 from synctax.cluster.machines import Cluster
 from synctax.cluster.metrics import summary
-from synctax.cluster.settings import Basis, Contention, ModelName
+from synctax.cluster.settings import Contention
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.schema.sweep import SUMMARY_COLUMNS, SWEEP

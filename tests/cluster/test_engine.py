@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from synctax.cluster.choices import POLICIES, QUEUES
 from synctax.cluster.engine import simulate
 from synctax.cluster.engine.floor import STALE_FEW, STALE_SHARE
 from synctax.cluster.engine.simulate import Options, set_up
 from synctax.cluster.jobs import simple_jobs
-from synctax.cluster.machines import POLICIES, QUEUES, SwitchTier, uniform
+from synctax.cluster.machines import SwitchTier, uniform
 from synctax.cluster.settings import Contention
 from tests.cluster.engine_cases import (
     HALVES,

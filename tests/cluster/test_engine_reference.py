@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from synctax.cluster.choices import BASES
 from synctax.cluster.engine import simulate
 from synctax.cluster.engine.naive import AllTraffic
 from synctax.cluster.engine.simulate import Options, run
-from synctax.cluster.settings import BASES, Contention
+from synctax.cluster.settings import Contention
 from tests.cluster import engine_reference
 from tests.cluster.engine_cases import deal, drawn, fill, first_fit, round_robin
 

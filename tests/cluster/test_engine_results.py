@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from synctax.cluster.choices import QUEUES
 from synctax.cluster.engine import simulate
 from synctax.cluster.engine.simulate import PROGRESS_STEPS
 from synctax.cluster.jobs import simple_jobs
-from synctax.cluster.machines import QUEUES, uniform
+from synctax.cluster.machines import uniform
 from synctax.cluster.settings import Contention
 from synctax.cluster.simulation import Simulation
 from tests.cluster.engine_cases import (

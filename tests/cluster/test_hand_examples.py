@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from synctax.cluster.choices import QUEUES
 from synctax.cluster.engine import simulate
 from synctax.cluster.jobs import Jobs, simple_jobs
-from synctax.cluster.machines import QUEUES, uniform
+from synctax.cluster.machines import uniform
 from synctax.cluster.settings import Contention, Rates
 
 A = {"gpus": 8, "network_bytes": 12.0, "compute_s": 0.5, "network_s": 0.5, "run_s": 1000}

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from synctax.cluster.characterize.profile import Profile
+from synctax.cluster.choices import BASES
 from synctax.cluster.pairs import VARIANTS, compare, pairs
-from synctax.cluster.settings import BASES, Contention
+from synctax.cluster.settings import Contention
 
 NIC = 625e6
 

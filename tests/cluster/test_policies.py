@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synctax.cluster.choices import ALIASES, POLICIES
 from synctax.cluster.jobs import simple_jobs
-from synctax.cluster.machines import ALIASES, POLICIES
 from synctax.cluster.policies.ask import ask
 from synctax.cluster.policies.built_in import BUILT_IN, built_in
 from synctax.cluster.policies.free import FreeGpus, lowest

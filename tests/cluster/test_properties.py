@@ -9,11 +9,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from synctax.cluster.choices import BASES, POLICIES, QUEUES
 from synctax.cluster.engine import simulate
 from synctax.cluster.engine.simulate import Options, set_up
 from synctax.cluster.jobs import Jobs, simple_jobs
-from synctax.cluster.machines import POLICIES, QUEUES, Cluster, uniform
-from synctax.cluster.settings import BASES, Contention, rates
+from synctax.cluster.machines import Cluster, uniform
+from synctax.cluster.settings import Contention, rates
 from tests.cluster.engine_cases import deal, drawn, sorted_placement
 
 seeds = st.integers(0, 2**32 - 1)

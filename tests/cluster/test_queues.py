@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synctax.cluster.machines import QUEUES
+from synctax.cluster.choices import QUEUES
 from synctax.cluster.queues.ascending import ascending
 from synctax.cluster.queues.lane import Lane
 from synctax.cluster.queues.lookup import queue

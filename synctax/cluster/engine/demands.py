@@ -5,9 +5,10 @@ from math import frexp, isfinite
 
 import numpy as np
 
+from synctax.cluster.choices import Basis
 from synctax.cluster.jobs import Jobs
 from synctax.cluster.machines import Cluster
-from synctax.cluster.settings import Basis, Rates, rates
+from synctax.cluster.settings import Rates, rates
 from synctax.errors import SynctaxError
 
 

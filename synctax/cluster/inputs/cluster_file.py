@@ -7,8 +7,9 @@ from typing import Final, cast
 
 import numpy as np
 
+from synctax.cluster.choices import QueueName
 from synctax.cluster.inputs.speeds import Group, known_gpus, speeds
-from synctax.cluster.machines import Cluster, QueueName, SwitchTier, check
+from synctax.cluster.machines import Cluster, SwitchTier, check
 from synctax.notes import Note
 from synctax.planning.inputs.yaml_values import Section
 from synctax.planning.possible import ImpossibleError

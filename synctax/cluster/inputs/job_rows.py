@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from synctax.arrays import F64, I64, NS_PER_S, Bool
+from synctax.cluster.choices import COUNTINGS
 from synctax.cluster.inputs.faults import Faults
 from synctax.cluster.inputs.job_table import JobTable
 from synctax.cluster.inputs.limits import (
@@ -18,7 +19,7 @@ from synctax.cluster.inputs.limits import (
     MOST_BYTES,
 )
 from synctax.cluster.inputs.pins import pins
-from synctax.cluster.jobs import COUNTINGS, LARGEST_S, Placement, to_ns
+from synctax.cluster.jobs import LARGEST_S, Placement, to_ns
 from synctax.cluster.machines import Cluster
 from synctax.planning.possible import COUNT, LARGEST_COUNT
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from synctax.arrays import F64, I64, Bool
 from synctax.cluster.characterize.profile import Profile
+from synctax.cluster.choices import COUNTINGS, Counting
 from synctax.cluster.inputs.faults import Faults
 from synctax.cluster.inputs.job_profiles import Profiled, profiles_of
 from synctax.cluster.inputs.job_rows import JobRows, in_order, job_rows
 from synctax.cluster.inputs.job_table import JobTable, read_job_table
 from synctax.cluster.inputs.job_tax import job_tax
 from synctax.cluster.inputs.pool import Pool, read_pool
-from synctax.cluster.jobs import COUNTINGS, Counting, Jobs, nic_bytes
+from synctax.cluster.jobs import Jobs, nic_bytes
 from synctax.cluster.machines import Cluster
 from synctax.errors import BadInputError
 from synctax.notes import Note

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from synctax.arrays import I64
-from synctax.cluster.machines import ALIASES, PolicyName
+from synctax.cluster.choices import ALIASES, PolicyName
 from synctax.cluster.policies.bin_packing import bin_packing
 from synctax.cluster.policies.free import FreeGpus
 from synctax.cluster.policies.load_balancing import load_balancing

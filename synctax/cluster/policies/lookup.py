@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, TypeVar
 
-from synctax.cluster.machines import ALIASES, POLICIES
+from synctax.cluster.choices import ALIASES, POLICIES
 from synctax.cluster.policies.built_in import built_in
 from synctax.cluster.policies.fault import described
 from synctax.cluster.policies.policy import Policy

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from synctax.cluster.machines import QUEUES
+from synctax.cluster.choices import QUEUES
 from synctax.cluster.queues.backfill import Backfill
 from synctax.cluster.queues.easy import Easy
 from synctax.cluster.queues.fifo import Fifo
