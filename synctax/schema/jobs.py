@@ -4,6 +4,9 @@ from typing import Final
 
 from synctax.schema.table import Column
 
+MOST_JOBS: Final = 10_000_000
+"""Of one trace."""
+
 JOB_COLUMNS: Final = (
     Column("job_id", "str", "", "what the job is called; no other job has the same"),
     Column("submit_s", "float", "s", "when it is submitted, from any zero"),

@@ -1,11 +1,13 @@
 """The CSV of jobs as columns of text, each row with its line."""
 
 import csv
+from codecs import getincrementaldecoder
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from io import StringIO
+from functools import partial
+from io import BytesIO, TextIOWrapper
 from math import isnan
 from pathlib import Path
 from shlex import quote
@@ -19,8 +21,9 @@ from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
 from synctax.schema.characterize import CHARACTERIZE
 from synctax.schema.convert import CONVERT
+from synctax.schema.jobs import MOST_JOBS
 from synctax.texts import counted
-from synctax.trace.source import Damage, open_file, plain_blocks
+from synctax.trace.whole import whole
 
 SEPARATORS: Final = ",;\t|"
 
@@ -30,12 +33,19 @@ MOST_NAMED: Final = 8
 SHOWN: Final = 5
 """Rows that a message names."""
 
+HEAD_BYTES: Final = 64 * 1024
+"""What of a file tells its separator, and whose it is."""
+
+LONGEST_LINE: Final = 8 * 1024 * 1024
+"""Characters; a line of more is no row of jobs."""
+
 _NAMES: Final = tuple(one.name for one in JOB_COLUMNS)
 _OURS: Final = {*CONVERT.names, *CHARACTERIZE.names} - {"tax_s"}
 """What `convert` writes, and what is pasted from `characterize`: not noted, but for the
 tax, which somebody may expect to count."""
 
-_ADVICE: Final = f"expected a CSV of jobs with the columns {', '.join(NEEDED_JOB_COLUMNS)}"
+_KIND: Final = f"a CSV of jobs with the columns {', '.join(NEEDED_JOB_COLUMNS)}"
+_ADVICE: Final = f"expected {_KIND}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,8 +109,9 @@ def read_job_table(path: str | Path) -> JobTable:
     Parameters
     ----------
     path : str or Path
-        UTF-8, perhaps compressed by gzip or zstd; values separated by commas, semicolons
-        or tabs; columns in any order, of which those that are unknown are noted.
+        UTF-8, perhaps compressed by gzip or zstd; values separated by commas,
+        semicolons, tabs or `|`; columns in any order, of which those that are unknown are
+        noted. At most 1 GiB of plain text and `MOST_JOBS` jobs.
 
     Returns
     -------
@@ -111,8 +122,8 @@ def read_job_table(path: str | Path) -> JobTable:
     SynctaxError
         If jobs are asked for from stdin.
     BadInputError
-        If the file cannot be read, is no CSV, or lacks a column; names the format of
-        another program that it looks like.
+        If the file cannot be read, is too large, is no CSV, or lacks a column; names
+        the format of another program that it looks like.
     """
     name = str(path)
     return parse_job_table(_read(name), name=name)
@@ -133,13 +144,15 @@ def parse_job_table(data: bytes, *, name: str) -> JobTable:
     BadInputError
         As `read_job_table`.
     """
-    text = _decoded(data, name)
-    lines, rows = _rows(text, name)
-    names = [one.strip().lower() for one in rows[0]] if rows else []
-    _check_header(names, name, text)
-    del lines[0], rows[0]
-    _check_widths(lines, rows, len(names), name)
-    texts = [tuple(map(str.strip, one)) for one in zip(*rows, strict=True)]
+    head = data[:HEAD_BYTES].decode("utf-8-sig", "replace")
+    if head.lstrip()[:1] in ("[", "{"):
+        raise BadInputError(f"{name}: found JSON; {_ADVICE}{_others(name, head)}")
+    rows = _rows(data, _separator(head), name)
+    _line, first = next(rows, (0, []))
+    names = [one.strip().lower() for one in first]
+    _check_header(names, name, head)
+    lines, cells = _of_width(rows, len(names), name)
+    texts = [tuple(map(str.strip, one)) for one in zip(*cells, strict=True)]
     columns = dict(zip(names, texts or [()] * len(names), strict=True))
     known = {key: columns[key] for key in _NAMES if key in columns}
     return JobTable(name, np.array(lines, np.int64), known, tuple(_unknown(names)))
@@ -148,89 +161,114 @@ def parse_job_table(data: bytes, *, name: str) -> JobTable:
 def _read(name: str) -> bytes:
     if name.strip() == "-":
         raise SynctaxError("-: jobs are not read from stdin; save them first")
-    damage = Damage()
-    with open_file(name) as file:
-        data = b"".join(plain_blocks(file, damage))
-    if damage.reason:
-        raise BadInputError(f"{name}: {damage.detail or damage.reason}; {_ADVICE}")
-    return data
+    return whole(name, _KIND, pipes=True)
 
 
-def _decoded(data: bytes, name: str) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadInputError(
-            f"{name}: found byte {data[error.start]:#04x} at {error.start:,}, which is no "
-            f"UTF-8; {_ADVICE}, saved as UTF-8"
-        ) from error
+def _separator(head: str) -> str:
+    begin = head.lstrip().partition("\n")[0]
+    return max(SEPARATORS, key=begin.count)
 
 
-def _rows(text: str, name: str) -> tuple[list[int], list[list[str]]]:
-    """Read the rows that are not blank, and the line in which each begins."""
-    if text.lstrip()[:1] in ("[", "{"):
-        raise BadInputError(f"{name}: found JSON; {_ADVICE}{_others(name, text)}")
-    begin = text.lstrip().partition("\n")[0]
-    separator = max(SEPARATORS, key=begin.count)
-    reader = csv.reader(StringIO(text, newline=""), delimiter=separator, strict=True)
-    lines, rows, before = [], [], 0
+def _rows(data: bytes, separator: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Read the rows that are not blank, each with the line in which it begins."""
+    reader = csv.reader(_text_lines(data, name), delimiter=separator, strict=True)
+    before = 0
     try:
         for row in reader:
             if row and (row[0].strip() or any(map(str.strip, row))):
-                lines.append(before + 1)
-                rows.append(row)
+                yield before + 1, row
             before = reader.line_num
     except csv.Error as error:
         raise BadInputError(
             f"{name}, line {before + 1:,}: {error}; expected values separated by "
             f"{separator!r}, in double quotes where they hold one"
         ) from error
-    return lines, rows
 
 
-def _check_header(names: Sequence[str], name: str, text: str) -> None:
+def _text_lines(data: bytes, name: str) -> Iterator[str]:
+    """Decode line by line: the text of a whole file takes several times its bytes."""
+    file = TextIOWrapper(BytesIO(data), encoding="utf-8-sig", newline="")
+    try:
+        for at, line in enumerate(iter(partial(file.readline, LONGEST_LINE), ""), 1):
+            if len(line) == LONGEST_LINE:
+                raise BadInputError(
+                    f"{name}, line {at:,}: found more than {LONGEST_LINE:,} characters; "
+                    f"{_ADVICE}"
+                )
+            yield line
+    except UnicodeDecodeError:
+        at = _no_utf_8(data)
+        raise BadInputError(
+            f"{name}: found byte {data[at]:#04x} at {at:,}, which is no UTF-8; {_ADVICE}, "
+            "saved as UTF-8"
+        ) from None
+
+
+def _no_utf_8(data: bytes) -> int:
+    """Find the first byte that is no UTF-8: an error of a part counts from its start."""
+    decoder, step = getincrementaldecoder("utf-8")(), 2**20
+    for start in range(0, len(data), step):
+        held = len(decoder.getstate()[0])
+        try:
+            decoder.decode(data[start : start + step], final=start + step >= len(data))
+        except UnicodeDecodeError as error:
+            return start - held + error.start
+    raise ValueError("all of it is UTF-8")
+
+
+def _check_header(names: Sequence[str], name: str, head: str) -> None:
     if not names:
         raise BadInputError(f"{name}: found an empty file; {_ADVICE}")
     missing = [one for one in NEEDED_JOB_COLUMNS if one not in names]
     if missing:
         near = [f"{one} ({like}?)" for one in names if (like := _near(one, missing))]
         meant = f"; did you mean: {', '.join(near)}" if near else ""
-        other = _others(name, text) or f"{meant}; it begins {', '.join(names):.200}"
+        other = _others(name, head) or f"{meant}; it begins {', '.join(names):.200}"
         raise BadInputError(f"{name}: no column {', '.join(missing)}; {_ADVICE}{other}")
     twice = [one for one, many in Counter(names).items() if one in _NAMES and many > 1]
     if twice:
         raise BadInputError(f"{name}: the column {twice[0]} is there twice; leave one")
 
 
-def _others(name: str, text: str) -> str:
+def _others(name: str, head: str) -> str:
     """Say how a trace of another program becomes jobs; "" where none is recognised."""
     from synctax.cluster.convert.formats import FORMATS
-    from synctax.cluster.convert.lines import HEAD_BYTES, Source
+    from synctax.cluster.convert.lines import Source
 
-    source = Source(name, text[:HEAD_BYTES])
+    source = Source(name, head)
     one = next((one for one in FORMATS.values() if one.recognises(source)), None)
     if one is None:
         return ""
     return f"; this looks like {one.title}: synctax convert {quote(name)} -o jobs.csv"
 
 
-def _check_widths(
-    lines: Sequence[int], rows: Sequence[list[str]], width: int, name: str
-) -> None:
-    """Refuse rows of other numbers of cells; empty ones at the end are no cells."""
-    wrong = []
-    for line, row in zip(lines, rows, strict=True) if {*map(len, rows)} != {width} else ():
+def _of_width(
+    rows: Iterable[tuple[int, list[str]]], width: int, name: str
+) -> tuple[list[int], list[list[str]]]:
+    """Keep the rows; refuse those of other numbers of cells, and more than there can be.
+
+    Empty cells at the end are no cells: spreadsheets write them.
+    """
+    lines, kept, wrong, many = list[int](), list[list[str]](), list[str](), 0
+    for line, row in rows:
         if len(row) > width and not any(row[width:]):
-            del row[width:]  # spreadsheets write them
-        if len(row) != width:
-            wrong.append(f"{line:,} ({len(row)})")
+            del row[width:]
+        if len(row) == width:
+            lines.append(line)
+            kept.append(row)
+        else:
+            many += 1
+            wrong += [f"{line:,} ({len(row)})"] if many <= SHOWN else []
+        if len(kept) > MOST_JOBS:
+            raise BadInputError(f"{name}: found more than {MOST_JOBS:,} jobs")
     if wrong:
         raise BadInputError(
-            f"{name}: {counted(len(wrong), 'row')} with other numbers of values than the "
-            f"{width} columns of the header, such as line {', '.join(wrong[:SHOWN])}; "
+            f"{name}: {counted(many, 'row')} with other numbers of values than the "
+            f"{width} columns of the header, such as line {', '.join(wrong)}; "
             "expected a value or an empty cell for each, in double quotes where it holds "
             "the separator"
         )
+    return lines, kept
 
 
 def _unknown(names: Sequence[str]) -> Iterator[Note]:
