@@ -419,7 +419,7 @@ def test_progress_is_told_in_lines_where_asked_for(simulate):
 
 
 def test_a_trace_that_is_none_is_refused(simulate):
-    assert "No such file" in refused(simulate("none.csv", *TWO[1:]), 3)
+    assert "no such file" in refused(simulate("none.csv", *TWO[1:]), 3).lower()
     Path("odd.csv").write_text("a,b\n1,2\n")
     assert "no column job_id" in refused(simulate("odd.csv", *TWO[1:]), 3)
 
