@@ -1,4 +1,4 @@
-"""Runs one function on every file, in worker processes that end with their parent."""
+"""Runs one function on many things, in worker processes that end with their parent."""
 
 import multiprocessing as mp
 import os
@@ -25,7 +25,7 @@ from synctax.errors import SynctaxError
 
 T = TypeVar("T")
 OnBytes = Callable[[int], None]
-Function = Callable[[str, OnBytes], T]
+Function = Callable[[int, OnBytes], T]
 Outcome = Literal["done", "failed", "progress"]
 Context = ForkContext | SpawnContext
 
@@ -35,8 +35,8 @@ PROGRESS_BYTES = 1 << 20
 STOP_GRACE_S = 0.5
 """How long stopped workers may take to remove their temporary files."""
 
-NAMED_FILES = 5
-"""How many files an error message names."""
+MOST_NAMED = 5
+"""How many files or other tasks an error message names."""
 
 
 class WorkerLostError(SynctaxError):
@@ -44,7 +44,7 @@ class WorkerLostError(SynctaxError):
 
 
 def map_files(
-    function: Function[T],
+    function: Callable[[str, OnBytes], T],
     paths: Sequence[str],
     *,
     workers: int | None = None,
@@ -52,25 +52,80 @@ def map_files(
 ) -> list[T | SynctaxError]:
     """Call `function(path, on_bytes)` for every path, several at a time.
 
-    Workers are forked where that is safe (Linux, and no other thread runs), which costs
-    a few ms; else each starts a new interpreter. So start threads after this, not before.
-    The largest files go first. One worker or one path runs in this process.
+    The largest files go first.
 
     Parameters
     ----------
     function : callable
-        Importable by its name, as is what it returns or raises. It calls `on_bytes(n)`
-        with the bytes it consumed.
+        As for `map_tasks`, with a path in place of a number.
     paths : n strings
     workers : int, optional
-        At most this many processes; default: the cores this process may use.
+        As for `map_tasks`.
     on_progress : callable, optional
         Called here with a path and bytes consumed since its last call.
 
     Returns
     -------
     n results
-        In the order of `paths`, whatever `workers` is; where `function` raised a
+        As of `map_tasks`.
+
+    Raises
+    ------
+    WorkerLostError, ValueError, Exception
+        As `map_tasks`.
+    """
+
+    def told(at: int, count: int) -> None:
+        if on_progress is not None:
+            on_progress(paths[at], count)
+
+    return map_tasks(
+        partial(_of_path, function, tuple(paths)),
+        paths,
+        order=sorted(range(len(paths)), key=lambda at: -_size_bytes(paths[at])),
+        workers=workers,
+        on_progress=None if on_progress is None else told,
+    )
+
+
+def _of_path(
+    function: Callable[[str, OnBytes], T], paths: Sequence[str], at: int, on_bytes: OnBytes
+) -> T:
+    return function(paths[at], on_bytes)
+
+
+def map_tasks(
+    function: Function[T],
+    names: Sequence[str],
+    *,
+    order: Sequence[int] | None = None,
+    workers: int | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> list[T | SynctaxError]:
+    """Call `function(at, on_progress)` for every number from 0, several at a time.
+
+    Workers are forked where that is safe (Linux, and no other thread runs), which costs
+    a few ms; else each starts a new interpreter. So start threads after this, not before.
+    One worker or one task runs in this process.
+
+    Parameters
+    ----------
+    function : callable
+        Importable by its name, or a partial of such, as is what it returns or raises. It
+        calls `on_progress(n)` with how much more it has done, bytes or whatever it counts.
+    names : n strings
+        What tasks are called where a worker is lost.
+    order : permutation of 0 to n - 1, optional
+        Who goes first, where there are several processes; default: as they stand.
+    workers : int, optional
+        At most this many processes; default: the cores this process may use.
+    on_progress : callable, optional
+        Called here with the number of a task and what it did since its last call.
+
+    Returns
+    -------
+    n results
+        In the order of `names`, whatever `workers` is; where `function` raised a
         `SynctaxError`, that error.
 
     Raises
@@ -84,13 +139,16 @@ def map_files(
     """
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
-    count = min(workers or available_cores(), len(paths))
+    count = min(workers or available_cores(), len(names))
     if count > 1:
-        with _started(count, function, paths, report=on_progress is not None) as crew:
+        new = _Crew(names, range(len(names)) if order is None else order)
+        with _started(count, function, new, report=on_progress is not None) as crew:
             return crew.collect(on_progress)
     if on_progress is None:
-        return [_call(function, path, _silent) for path in paths]
-    return [_call(function, path, partial(on_progress, path)) for path in paths]
+        return [_call(function, at, name, _silent) for at, name in enumerate(names)]
+    return [
+        _call(function, at, name, partial(on_progress, at)) for at, name in enumerate(names)
+    ]
 
 
 def available_cores() -> int:
@@ -129,15 +187,15 @@ def _silent(n: int) -> None:
 
 
 def _call(
-    function: Function[T], path: str, emit: Callable[[int], None]
+    function: Function[T], at: int, name: str, emit: Callable[[int], None]
 ) -> T | SynctaxError:
     meter = _Meter(emit)
     try:
-        return function(path, meter)
+        return function(at, meter)
     except SynctaxError as error:
         return error
     except MemoryError as error:
-        raise _worker_lost("memory ran out", [path]) from error
+        raise _worker_lost("memory ran out", [name]) from error
     finally:
         meter.flush()
 
@@ -147,7 +205,7 @@ def _call(
 
 @dataclass(slots=True)
 class _Worker:
-    """A process, our end of its pipe, and the index of the path it reads, if any."""
+    """A process, our end of its pipe, and the number of its task, if any."""
 
     process: BaseProcess
     connection: Connection
@@ -155,16 +213,16 @@ class _Worker:
 
 
 class _Crew:
-    """The workers of one call of `map_files`."""
+    """The workers of one call of `map_tasks`."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        self.paths = paths
+    def __init__(self, names: Sequence[str], order: Sequence[int]) -> None:
+        self.names = names
         self.workers: list[_Worker] = []
-        self.queue = iter(sorted(range(len(paths)), key=lambda i: -_size_bytes(paths[i])))
+        self.queue = iter(order)
 
-    def collect(self, on_progress: Callable[[str, int], None] | None) -> list[Any]:
-        """Hand out every path, largest file first, and bring the results in order."""
-        results: list[Any] = [None] * len(self.paths)
+    def collect(self, on_progress: Callable[[int, int], None] | None) -> list[Any]:
+        """Hand out every task, and bring the results in the order of their names."""
+        results: list[Any] = [None] * len(self.names)
         for worker in self.workers:
             self._assign(worker)
         while busy := {w.connection: w for w in self.workers if w.index is not None}:
@@ -178,7 +236,7 @@ class _Crew:
                     results[index] = value
                     self._assign(worker)
                 elif on_progress is not None:
-                    on_progress(self.paths[index], value)
+                    on_progress(index, value)
         return results
 
     def stop(self, *, at_once: bool) -> None:
@@ -216,15 +274,14 @@ class _Crew:
         reading.sort(key=lambda other: other is not worker)
         return _worker_lost(
             f"a worker process {_ending(worker.process.exitcode)}",
-            [self.paths[cast("int", w.index)] for w in reading],
+            [self.names[cast("int", w.index)] for w in reading],
         )
 
 
 @contextmanager
 def _started(
-    count: int, function: Function[Any], paths: Sequence[str], *, report: bool
+    count: int, function: Function[Any], crew: _Crew, *, report: bool
 ) -> Iterator[_Crew]:
-    crew = _Crew(paths)
     context = _context()
     at_once = True
     try:
@@ -249,7 +306,7 @@ def _start(
             inherited = []
         process = context.Process(
             target=_work,
-            args=(theirs, inherited, function, tuple(crew.paths), report),
+            args=(theirs, inherited, function, tuple(crew.names), report),
             daemon=True,
         )
         with warnings.catch_warnings():
@@ -293,12 +350,11 @@ def _ending(exit_code: int | None) -> str:
     return f"ended with code {exit_code}"
 
 
-def _worker_lost(what: str, paths: Sequence[str]) -> WorkerLostError:
-    named = ", ".join(paths[:NAMED_FILES])
-    more = f" and {len(paths) - NAMED_FILES} more" if len(paths) > NAMED_FILES else ""
+def _worker_lost(what: str, names: Sequence[str]) -> WorkerLostError:
+    named = ", ".join(names[:MOST_NAMED])
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return WorkerLostError(
-        f"{what} while at work on {named}{more}; "
-        "if memory ran out, use fewer --workers"
+        f"{what} while at work on {named}{more}; if memory ran out, use fewer --workers"
     )
 
 
@@ -309,7 +365,7 @@ def _work(
     connection: Connection,
     inherited: list[Connection],
     function: Function[Any],
-    paths: Sequence[str],
+    names: Sequence[str],
     report: bool,
 ) -> None:
     # Held since before the fork, so that none meets the parent's handler.
@@ -326,8 +382,9 @@ def _work(
 
     try:
         while True:
-            path = paths[connection.recv()]
-            connection.send_bytes(_attempt(function, path, send if report else _silent))
+            at = connection.recv()
+            emit = send if report else _silent
+            connection.send_bytes(_attempt(function, at, names[at], emit))
     except (EOFError, OSError):
         return  # the parent wants no more, or is gone
 
@@ -336,9 +393,11 @@ def _leave(_signum: int, _frame: FrameType | None) -> NoReturn:
     sys.exit(1)
 
 
-def _attempt(function: Function[Any], path: str, send: Callable[[int], None]) -> bytes:
+def _attempt(
+    function: Function[Any], at: int, name: str, send: Callable[[int], None]
+) -> bytes:
     try:
-        return _encode("done", _call(function, path, send))
+        return _encode("done", _call(function, at, name, send))
     except Exception as error:  # noqa: BLE001 - raised again in the parent
         return _encode_error(error)
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 
 from synctax.errors import BadInputError, SynctaxError
 from synctax.trace import pool
-from synctax.trace.pool import PROGRESS_BYTES, WorkerLostError, map_files
+from synctax.trace.pool import PROGRESS_BYTES, WorkerLostError, map_files, map_tasks
 
 
 @pytest.fixture
@@ -128,12 +129,15 @@ def worker(paths):
                     while heard[-1][0] == "progress":
                         heard.append(pickle.loads(ours.recv_bytes()))
 
+        def of_path(at, on_bytes):
+            return function(paths[at], on_bytes)
+
         before = signal.getsignal(signal.SIGTERM)
         parent = threading.Thread(target=ask)
         parent.start()
         try:
             with theirs:
-                pool._work(theirs, list(inherited), function, paths, report)
+                pool._work(theirs, list(inherited), of_path, paths, report)
         finally:
             parent.join()
             signal.signal(signal.SIGTERM, before)
@@ -181,7 +185,7 @@ def test_a_worker_whose_parent_is_gone_ends_within_a_file(paths):
     ours, theirs = mp.Pipe()
     before = signal.getsignal(signal.SIGTERM)
 
-    def leave_parent(path, on_bytes):
+    def leave_parent(at, on_bytes):
         ours.close()
         on_bytes(PROGRESS_BYTES)
 
@@ -202,7 +206,8 @@ def test_a_worker_that_is_stopped_at_once_does_not_meet_the_handler_of_its_paren
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit("the parent's"))
     try:
         for _ in range(20):
-            with pool._started(2, size, paths, report=False) as crew:
+            new = pool._Crew(paths, range(len(paths)))
+            with pool._started(2, size, new, report=False) as crew:
                 for worker in crew.workers:
                     worker.process.terminate()
             assert {w.process.exitcode for w in crew.workers} <= {0, 1}
@@ -422,3 +427,27 @@ def running(group):
         if int(its_group) == group and state != "Z":
             found.append(stat.parent.name)
     return found
+
+
+def double(at, on_progress):
+    on_progress(PROGRESS_BYTES)
+    return 2 * at, os.getpid()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_tasks_of_one_name_are_told_apart_by_their_numbers(workers):
+    seen = Counter()
+    found = map_tasks(
+        double, ["same"] * 5, workers=workers, on_progress=lambda at, n: seen.update([at])
+    )
+    assert [value for value, _pid in found] == [0, 2, 4, 6, 8]
+    assert seen == Counter(range(5))
+
+
+def die(at, on_progress):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_lost_task_is_named():
+    with pytest.raises(WorkerLostError, match=r"while at work on (first|second)"):
+        map_tasks(die, ["first", "second"], workers=2)
