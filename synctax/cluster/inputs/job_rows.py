@@ -85,17 +85,17 @@ def job_rows(table: JobTable, cluster: Cluster, faults: Faults) -> JobRows:
     -------
     JobRows
     """
-    _ids(table, faults)
-    submit_s = _times(table, faults, "submit_s", needed=True)
+    check_ids(table, faults)
+    submit_s = times(table, faults, "submit_s", needed=True)
     gpus = _gpus(table, faults, cluster)
-    duration_s = _times(table, faults, "duration_s", needed=True)
+    duration_s = times(table, faults, "duration_s", needed=True)
     profile = {name: _present(table, name) for name in PROFILE}
     given = np.logical_or.reduce(list(profile.values()))
     for name, there in profile.items():
         expected = f"a number, as {', '.join(PROFILE)} go together; or none of them"
         faults.wrong(given & ~there, name, expected)
-    compute_s = _times(table, faults, "compute_s")
-    network_s = _times(table, faults, "network_s")
+    compute_s = times(table, faults, "compute_s")
+    network_s = times(table, faults, "network_s")
     network_bytes = _numbers(
         table, faults, "network_bytes", MOST_BYTES, "a number of bytes"
     )
@@ -117,10 +117,10 @@ def job_rows(table: JobTable, cluster: Cluster, faults: Faults) -> JobRows:
         compute_s,
         network_s,
         network_bytes,
-        _times(table, faults, "local_network_s"),
+        times(table, faults, "local_network_s"),
         barriers,
-        _times(table, faults, "start_s"),
-        _times(table, faults, "end_s"),
+        times(table, faults, "start_s"),
+        times(table, faults, "end_s"),
         pins(table, gpus, cluster, faults),
     )
     _profiles(rows, faults)
@@ -149,7 +149,8 @@ def in_order(rows: JobRows, order: I64) -> JobRows:
     return JobRows(**columns)
 
 
-def _ids(table: JobTable, faults: Faults) -> None:
+def check_ids(table: JobTable, faults: Faults) -> None:
+    """Note rows without a name, or with one that an earlier row has."""
     ids = table.texts("job_id")
     faults.wrong(~_present(table, "job_id"), "job_id", "what the job is called")
     if len(set(ids)) == len(ids):
@@ -194,7 +195,8 @@ def _profiles(rows: JobRows, faults: Faults) -> None:
     faults.wrong(short, "network_s", expected)
 
 
-def _times(table: JobTable, faults: Faults, name: str, *, needed: bool = False) -> F64:
+def times(table: JobTable, faults: Faults, name: str, *, needed: bool = False) -> F64:
+    """Read a column of times in seconds; NaN where nothing stands, or nothing of use."""
     values = _numbers(table, faults, name, LARGEST_S, _TIME)
     if needed:
         faults.wrong(~_present(table, name), name, _TIME)

@@ -40,12 +40,37 @@ LONGEST_LINE: Final = 8 * 1024 * 1024
 """Characters; a line of more is no row of jobs."""
 
 _NAMES: Final = tuple(one.name for one in JOB_COLUMNS)
-_OURS: Final = {*CONVERT.names, *CHARACTERIZE.names} - {"tax_s"}
+_OURS: Final = frozenset((*CONVERT.names, *CHARACTERIZE.names)) - {"tax_s"}
 """What `convert` writes, and what is pasted from `characterize`: not noted, but for the
 tax, which somebody may expect to count."""
 
-_KIND: Final = f"a CSV of jobs with the columns {', '.join(NEEDED_JOB_COLUMNS)}"
-_ADVICE: Final = f"expected {_KIND}"
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a table of jobs is read for.
+
+    Parameters
+    ----------
+    kind : str
+        For messages.
+    needed : tuple of str
+        Columns of `JOB_COLUMNS` that it cannot do without, `job_id` among them.
+    known : frozenset of str
+        Others that say nothing, and are not noted for it.
+    """
+
+    kind: str
+    needed: tuple[str, ...]
+    known: frozenset[str] = frozenset()
+
+    @property
+    def expected(self) -> str:
+        """Say what is expected."""
+        return f"{self.kind} with the columns {', '.join(self.needed)}"
+
+
+JOBS: Final = Wanted("a CSV of jobs", NEEDED_JOB_COLUMNS, _OURS)
+"""To simulate them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +95,7 @@ class JobTable:
 
     def __len__(self) -> int:
         """Count jobs."""
-        return len(self.columns[NEEDED_JOB_COLUMNS[0]])
+        return len(self.columns["job_id"])
 
     def texts(self, name: str) -> Sequence[str]:
         """Take a column; empty texts where the file has none of that name."""
@@ -103,7 +128,7 @@ def job_table(columns: Mapping[str, Sequence[object]], *, name: str) -> JobTable
     return JobTable(name, None, known)
 
 
-def read_job_table(path: str | Path) -> JobTable:
+def read_job_table(path: str | Path, wanted: Wanted = JOBS) -> JobTable:
     """Read a CSV of jobs.
 
     Parameters
@@ -112,6 +137,8 @@ def read_job_table(path: str | Path) -> JobTable:
         UTF-8, perhaps compressed by gzip or zstd; values separated by commas,
         semicolons, tabs or `|`; columns in any order, of which those that are unknown are
         noted. At most 1 GiB of plain text and `MOST_JOBS` jobs.
+    wanted : Wanted
+        What for.
 
     Returns
     -------
@@ -126,10 +153,10 @@ def read_job_table(path: str | Path) -> JobTable:
         the format of another program that it looks like.
     """
     name = str(path)
-    return parse_job_table(_read(name), name=name)
+    return parse_job_table(_read(name, wanted), name=name, wanted=wanted)
 
 
-def parse_job_table(data: bytes, *, name: str) -> JobTable:
+def parse_job_table(data: bytes, *, name: str, wanted: Wanted = JOBS) -> JobTable:
     """Read a CSV of jobs from its bytes, as `read_job_table` does.
 
     Parameters
@@ -138,6 +165,8 @@ def parse_job_table(data: bytes, *, name: str) -> JobTable:
         Not compressed.
     name : str
         Of the file, for messages.
+    wanted : Wanted
+        What for.
 
     Raises
     ------
@@ -146,22 +175,24 @@ def parse_job_table(data: bytes, *, name: str) -> JobTable:
     """
     head = data[:HEAD_BYTES].decode("utf-8-sig", "replace")
     if head.lstrip()[:1] in ("[", "{"):
-        raise BadInputError(f"{name}: found JSON; {_ADVICE}{_others(name, head)}")
-    rows = _rows(data, _separator(head), name)
+        other = _others(name, head)
+        raise BadInputError(f"{name}: found JSON; expected {wanted.expected}{other}")
+    rows = _rows(data, _separator(head), name, wanted)
     _line, first = next(rows, (0, []))
     names = [one.strip().lower() for one in first]
-    _check_header(names, name, head)
+    _check_header(names, name, head, wanted)
     lines, cells = _of_width(rows, len(names), name)
     texts = [tuple(map(str.strip, one)) for one in zip(*cells, strict=True)]
     columns = dict(zip(names, texts or [()] * len(names), strict=True))
     known = {key: columns[key] for key in _NAMES if key in columns}
-    return JobTable(name, np.array(lines, np.int64), known, tuple(_unknown(names)))
+    notes = tuple(_unknown(names, wanted))
+    return JobTable(name, np.array(lines, np.int64), known, notes)
 
 
-def _read(name: str) -> bytes:
+def _read(name: str, wanted: Wanted) -> bytes:
     if name.strip() == "-":
         raise SynctaxError("-: jobs are not read from stdin; save them first")
-    return whole(name, _KIND, pipes=True)
+    return whole(name, wanted.expected, pipes=True)
 
 
 def _separator(head: str) -> str:
@@ -169,9 +200,11 @@ def _separator(head: str) -> str:
     return max(SEPARATORS, key=begin.count)
 
 
-def _rows(data: bytes, separator: str, name: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(
+    data: bytes, separator: str, name: str, wanted: Wanted
+) -> Iterator[tuple[int, list[str]]]:
     """Read the rows that are not blank, each with the line in which it begins."""
-    reader = csv.reader(_text_lines(data, name), delimiter=separator, strict=True)
+    reader = csv.reader(_text_lines(data, name, wanted), delimiter=separator, strict=True)
     before = 0
     try:
         for row in reader:
@@ -185,7 +218,7 @@ def _rows(data: bytes, separator: str, name: str) -> Iterator[tuple[int, list[st
         ) from error
 
 
-def _text_lines(data: bytes, name: str) -> Iterator[str]:
+def _text_lines(data: bytes, name: str, wanted: Wanted) -> Iterator[str]:
     """Decode line by line: the text of a whole file takes several times its bytes."""
     file = TextIOWrapper(BytesIO(data), encoding="utf-8-sig", newline="")
     try:
@@ -193,14 +226,14 @@ def _text_lines(data: bytes, name: str) -> Iterator[str]:
             if len(line) == LONGEST_LINE:
                 raise BadInputError(
                     f"{name}, line {at:,}: found more than {LONGEST_LINE:,} characters; "
-                    f"{_ADVICE}"
+                    f"expected {wanted.expected}"
                 )
             yield line
     except UnicodeDecodeError:
         at = _no_utf_8(data)
         raise BadInputError(
-            f"{name}: found byte {data[at]:#04x} at {at:,}, which is no UTF-8; {_ADVICE}, "
-            "saved as UTF-8"
+            f"{name}: found byte {data[at]:#04x} at {at:,}, which is no UTF-8; expected "
+            f"{wanted.expected}, saved as UTF-8"
         ) from None
 
 
@@ -216,15 +249,16 @@ def _no_utf_8(data: bytes) -> int:
     raise ValueError("all of it is UTF-8")
 
 
-def _check_header(names: Sequence[str], name: str, head: str) -> None:
+def _check_header(names: Sequence[str], name: str, head: str, wanted: Wanted) -> None:
     if not names:
-        raise BadInputError(f"{name}: found an empty file; {_ADVICE}")
-    missing = [one for one in NEEDED_JOB_COLUMNS if one not in names]
+        raise BadInputError(f"{name}: found an empty file; expected {wanted.expected}")
+    missing = [one for one in wanted.needed if one not in names]
     if missing:
         near = [f"{one} ({like}?)" for one in names if (like := _near(one, missing))]
         meant = f"; did you mean: {', '.join(near)}" if near else ""
         other = _others(name, head) or f"{meant}; it begins {', '.join(names):.200}"
-        raise BadInputError(f"{name}: no column {', '.join(missing)}; {_ADVICE}{other}")
+        lacks = f"no column {', '.join(missing)}"
+        raise BadInputError(f"{name}: {lacks}; expected {wanted.expected}{other}")
     twice = [one for one, many in Counter(names).items() if one in _NAMES and many > 1]
     if twice:
         raise BadInputError(f"{name}: the column {twice[0]} is there twice; leave one")
@@ -271,8 +305,8 @@ def _of_width(
     return lines, kept
 
 
-def _unknown(names: Sequence[str]) -> Iterator[Note]:
-    unknown = [one for one in names if one not in {*_NAMES, *_OURS}]
+def _unknown(names: Sequence[str], wanted: Wanted) -> Iterator[Note]:
+    unknown = [one for one in names if one not in {*_NAMES, *wanted.known}]
     if unknown:
         said = [
             f"{one} ({near}?)" if (near := _near(one, _NAMES)) else one or "(no name)"
