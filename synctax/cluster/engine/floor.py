@@ -131,6 +131,8 @@ class Floor:
         self.free.take(placement)
         self.meter.take(placement)
         self.traffic.join(one)
+        if self.blame is not None:
+            self.blame.join(one)
         self.running[job] = one
         self.start_ns[job] = self.now_ns
         self.placements[job] = placement

@@ -156,7 +156,7 @@ class Shares(Free):
 
     def factor(self, one: Running) -> float:
         """S: that of the worst link."""
-        worst = self._worst_load(one)
+        worst = max(self._loads(one))
         if worst > one.limit:
             worst = max(self._at_most(one, link) for link in one.links)
         one.load = max(1.0, worst)
@@ -164,14 +164,17 @@ class Shares(Free):
 
     def worst(self, one: Running) -> tuple[int, ...]:
         """Links that S is of."""
-        found = [self._at_most(one, link) for link in one.links]
+        found = self._loads(one)
         most = max(found, default=0.0)
+        if most > one.limit:
+            found = [self._at_most(one, link) for link in one.links]
+            most = max(found)
         return tuple(
-            link for link, load in zip(one.links, found, strict=True) if load == most
+            [link for link, load in zip(one.links, found, strict=True) if load == most]
         )
 
-    def _worst_load(self, one: Running) -> float:
-        return max(map(self._load.__getitem__, one.links))
+    def _loads(self, one: Running) -> list[float]:
+        return [*map(self._load.__getitem__, one.links)]
 
     def _load_of(self, one: Running, link: int) -> float:  # noqa: ARG002
         return self._load[link]
@@ -202,8 +205,8 @@ class ExpectedShares(Shares):
                     found[one.job] = one
         return found.values()
 
-    def _worst_load(self, one: Running) -> float:
-        return max(self._load_of(one, link) for link in one.links)
+    def _loads(self, one: Running) -> list[float]:
+        return [self._load_of(one, link) for link in one.links]
 
     def _load_of(self, one: Running, link: int) -> float:
         # in this order, a job alone sees its own demand to the last digit

@@ -177,7 +177,7 @@ def set_up(
     how = rule(options.contention, traffic, cluster.servers, alike=asked.alike)
     given = options.rates is not None
     placer = Placer(jobs, cluster, asked, options.contention, given=given)
-    blame = Blame(how, traffic) if options.interference else None
+    blame = Blame(len(jobs), how, traffic) if options.interference else None
     return Floor(jobs, cluster, Parts(placer, traffic, how, blame))
 
 

@@ -87,6 +87,10 @@ class Traffic:
         """Tell the demands on each link together as of now, jobs of this instant too."""
         return [exact / self._scale for exact in self._exact]
 
+    def others(self, link: int, one: Running) -> float:
+        """Tell what the jobs on a link demand but for one, as of now."""
+        return (self._exact[link] - one.exact) / self._scale
+
     def _look(self, link: int, now_ns: int, total: float) -> None:
         rate, jobs = self.rate[link], len(self.on[link])
         # what began is taken off, what ends is added: the difference is how long it was
