@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from synctax.cluster.inputs.read_jobs import read_jobs
     from synctax.cluster.jobs import Jobs
     from synctax.cluster.machines import Cluster
-    from synctax.cluster.measured import read_measured
+    from synctax.cluster.inputs.measured_times import read_measured
     from synctax.cluster.settings import Contention
     from synctax.cluster.simulation import Simulation
     from synctax.collectives.load import Job, load
@@ -133,7 +133,7 @@ _HOME = {
     "read_injections": "synctax.experiment.read",
     "read_jobs": "synctax.cluster.inputs.read_jobs",
     "read_maxima": "synctax.evt.read_csv",
-    "read_measured": "synctax.cluster.measured",
+    "read_measured": "synctax.cluster.inputs.measured_times",
     "read_model": "synctax.planning.inputs.named",
     "read_platform": "synctax.planning.inputs.named",
     "read_pool": "synctax.cluster.inputs.pool",

@@ -10,7 +10,7 @@ import numpy as np
 
 from synctax.cli.simulate_setup import Asked, Setup
 from synctax.cluster.columns import simulate_columns
-from synctax.cluster.fidelity import Fidelity
+from synctax.cluster.fidelity import ERRORS, Distance, Fidelity
 from synctax.cluster.machines import Cluster
 from synctax.cluster.metrics import by_width, culprits, summary
 from synctax.cluster.simulation import Simulation
@@ -192,8 +192,32 @@ def _fidelity(near: Fidelity) -> dict[str, Any]:
         "resamples": near.resamples,
         "level": near.level,
         "seed": near.seed,
-        "distances": [asdict(one) for one in near.distances],
+        "errors": [_error(one) for one in near.distances if one.name in ERRORS],
+        **{
+            key: value
+            for name in ("jct_ks", "jct_wasserstein_s")
+            for key, value in _distance(near[name])
+        },
     }
+
+
+def _error(one: Distance) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "measured_s": one.measured_s,
+        "simulated_s": one.simulated_s,
+        "error": one.value,
+        "error_lo": one.lo,
+        "error_hi": one.hi,
+    }
+
+
+def _distance(one: Distance) -> Iterator[tuple[str, float]]:
+    """Yield a distance and its interval, the unit last in each name."""
+    name, unit = one.name.removesuffix("_s"), "_s" if one.name.endswith("_s") else ""
+    yield f"{name}{unit}", one.value
+    yield f"{name}_lo{unit}", one.lo
+    yield f"{name}_hi{unit}", one.hi
 
 
 def _profile(one: Any) -> dict[str, Any]:

@@ -13,11 +13,12 @@ from synctax.cluster.engine import simulate
 from synctax.cluster.fidelity import RESAMPLES, Fidelity, fidelity
 from synctax.cluster.generate import philly_like
 from synctax.cluster.inputs.job_table import job_table
+from synctax.cluster.inputs.measured_times import read_measured
 from synctax.cluster.inputs.named import read_cluster
 from synctax.cluster.inputs.pool import Pool, read_pool
 from synctax.cluster.inputs.read_jobs import JobsRead, jobs_of, read_jobs
 from synctax.cluster.machines import Cluster
-from synctax.cluster.measured import Measured, measured_of, read_measured
+from synctax.cluster.measured import Measured, measured_of
 from synctax.cluster.policies.lookup import policy
 from synctax.cluster.settings import Contention
 from synctax.cluster.simulation import Simulation
@@ -225,6 +226,8 @@ def find_measured(path: str | None, read: JobsRead) -> Measured | None:
     """
     if path is None:
         return measured_of(read.jobs.job_id, read.start_s, read.end_s)
+    if "://" not in path and not Path(path).exists():
+        raise bad_option("--measured", f"there is no file {path!r}")
     return read_named("--measured", lambda: read_measured(path))
 
 

@@ -1,6 +1,6 @@
 """How near a simulation is to what was measured: errors, distances, and their intervals."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,18 +34,16 @@ class Distance:
     Parameters
     ----------
     name : str
-        `jct_mean` and others of `AGGREGATES`; `training_per_job`, `jct_per_job`;
-        `jct_ks`, `jct_wasserstein`.
-    unit : str
-        `%` of what was measured, `s`, or empty.
+        `jct_mean` and others of `AGGREGATES`, `training_per_job`, `jct_per_job`: errors
+        over what was measured, 0.1 for 10 %; `jct_ks`, from 0 to 1; `jct_wasserstein_s`,
+        seconds.
     measured_s, simulated_s : float or None
         What is compared; None where it is no single number.
     value, lo, hi : float
-        In this unit, with its interval; NaN where there is none.
+        With its interval; NaN where there is none.
     """
 
     name: str
-    unit: str
     measured_s: float | None
     simulated_s: float | None
     value: float
@@ -68,7 +66,7 @@ class Fidelity:
     resamples, seed, level
         Of the intervals.
     notes : tuple of Note
-        Jobs that are on one side only.
+        Jobs that are on one side only, and measured times that look odd.
     """
 
     distances: tuple[Distance, ...]
@@ -171,7 +169,11 @@ def fidelity(
         resamples=resamples,
         seed=seed,
         level=level,
-        notes=tuple(_missing(simulation, measured, row, at)),
+        notes=(
+            *measured.notes,
+            *_missing(simulation, measured, row, at),
+            *_odd(pairs, [simulation.jobs.job_id[one] for one in row]),
+        ),
     )
 
 
@@ -218,13 +220,36 @@ def _missing(
         )
 
 
+def _odd(pairs: Pairs, job_id: Sequence[str]) -> Iterator[Note]:
+    """Note measured times that no run of these jobs can have, or hardly any."""
+    wait_s = pairs.start_s[0] - pairs.submit_s[0]
+    early = np.flatnonzero(wait_s < 0)
+    if early.size:
+        yield Note(
+            "measured_before_submission",
+            early.size,
+            "jobs with a measured start before their submission",
+            f"job {job_id[early[0]]}",
+        )
+    whole_s = float(pairs.end_s[1].max() - pairs.submit_s[1].min())
+    if wait_s.min() > whole_s > 0:
+        yield Note(
+            "measured_from_another_zero",
+            wait_s.size,
+            "measured jobs, each of which starts later after its submission than all of "
+            f"the simulation takes ({whole_s:,.6g} s): their times seem to count from "
+            "another zero; a column submit_s beside them tells it",
+            f"job {job_id[0]}",
+        )
+
+
 def _distances(pairs: Pairs, resamples: int, seed: int, level: float) -> Iterator[Distance]:
     n = pairs.submit_s.shape[1]
     found = _Draw(pairs)
     everyone = found.of(np.ones(n, np.int64))
     random = np.random.default_rng(seed)
     draws = [found.of(_drawn(random, n)) for _ in range(resamples)]
-    for at, (name, unit) in enumerate(_NAMES):
+    for at, name in enumerate(NAMES):
         drawn = np.array([draw.value[at] for draw in draws])
         drawn = drawn[~np.isnan(drawn)]
         ends = np.array([np.nan, np.nan])
@@ -234,7 +259,6 @@ def _distances(pairs: Pairs, resamples: int, seed: int, level: float) -> Iterato
         single = name in AGGREGATES
         yield Distance(
             name=name,
-            unit=unit,
             measured_s=measured_s if single else None,
             simulated_s=simulated_s if single else None,
             value=float(everyone.value[at]),
@@ -243,12 +267,11 @@ def _distances(pairs: Pairs, resamples: int, seed: int, level: float) -> Iterato
         )
 
 
-_NAMES: Final = (
-    *((name, "%") for name in AGGREGATES),
-    *((f"{name}_per_job", "%") for name in PER_JOB),
-    ("jct_ks", ""),
-    ("jct_wasserstein", "s"),
-)
+ERRORS: Final = (*AGGREGATES, *(f"{name}_per_job" for name in PER_JOB))
+"""Distances that are shares of what was measured."""
+
+NAMES: Final = (*ERRORS, "jct_ks", "jct_wasserstein_s")
+"""Of all distances, in order."""
 
 
 def _drawn(random: np.random.Generator, n: int) -> I64:
@@ -258,7 +281,7 @@ def _drawn(random: np.random.Generator, n: int) -> I64:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Found:
-    """Distances in the order of `_NAMES`, and what they compare, (2, 9)."""
+    """Distances in the order of `NAMES`, and what they compare, (2, 9)."""
 
     value: F64
     compared: F64
@@ -282,7 +305,7 @@ class _Draw:
     def of(self, count: I64) -> _Found:
         """Compute all distances of jobs that are there `count` times, (n,) int64."""
         n = int(count.sum())
-        compared = np.full((2, len(_NAMES)), np.nan)
+        compared = np.full((2, len(NAMES)), np.nan)
         compared[:, 0] = (self._training_s * count).sum(axis=1) / n
         compared[:, 1] = (self._jct_s * count).sum(axis=1) / n
         for side in range(2):
@@ -294,7 +317,7 @@ class _Draw:
         pairs = self._pairs
         compared[:, 4] = np.where(missing, -np.inf, pairs.end_s).max(axis=1)
         compared[:, 4] -= np.where(missing, np.inf, pairs.submit_s).min(axis=1)
-        value = np.empty(len(_NAMES))
+        value = np.empty(len(NAMES))
         value[:5] = _errors(compared[:, :5])
         value[5:7] = [_mean(one, count) for one in self._errors]
         value[7:] = self._apart(count, n)
@@ -310,9 +333,9 @@ class _Draw:
 
 
 def _errors(pair: F64) -> F64:
-    """Return |simulated - measured| in % of measured, (n,); NaN where that is 0."""
+    """Return |simulated - measured| over measured, (n,); NaN where that is 0."""
     error = np.full(pair.shape[1], np.nan)
-    np.divide(np.abs(pair[1] - pair[0]), pair[0] / 100, out=error, where=pair[0] > 0)
+    np.divide(np.abs(pair[1] - pair[0]), pair[0], out=error, where=pair[0] > 0)
     return error
 
 

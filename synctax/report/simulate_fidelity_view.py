@@ -20,7 +20,7 @@ TITLES: Final = {
     "training_per_job": "training of a job",
     "jct_per_job": "JCT of a job",
     "jct_ks": "JCTs, KS",
-    "jct_wasserstein": "JCTs, Wasserstein",
+    "jct_wasserstein_s": "JCTs, Wasserstein",
 }
 
 
@@ -52,9 +52,9 @@ def _time(value_s: float | None) -> str:
 def _shown(one: Distance, value: float) -> str:
     if is_absent(value):
         return ABSENT
-    if one.unit == "s":
+    if one.name.endswith("_s"):
         return seconds(value)
-    return f"{number(value)} {one.unit}".rstrip()
+    return number(value) if one.name == "jct_ks" else f"{number(100 * value)} %"
 
 
 def _interval(one: Distance) -> str:

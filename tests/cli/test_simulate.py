@@ -247,9 +247,9 @@ def test_measured_times_are_compared_by_every_distance(simulate, told):
     found, rows = told(*TWO, "--measured", "m.csv", "--resamples", 50, "--seed", 4)
     near = found["fidelity"]
     assert (near["jobs"], near["resamples"], near["seed"]) == (2, 50, 4)
-    values = {one["name"]: one for one in near["distances"]}
+    values = {one["name"]: one for one in near["errors"]}
     assert values["jct_mean"]["measured_s"] == 850
-    assert values["makespan"]["value"] == pytest.approx(100 * (1200 - 1126.923077) / 1200)
+    assert values["makespan"]["error"] == pytest.approx((1200 - 1126.923077) / 1200)
     assert rows["A"]["measured_jct_s"] == 1200
     missing = found["excluded"][-1]
     assert (missing["reason"], missing["count"]) == ("not_simulated", 1)
@@ -266,11 +266,13 @@ def test_the_hand_example_of_distances(told):
     Path("jobs.csv").write_text(f"{THREE.splitlines()[0]}\n" + "\n".join(jobs))
     Path("real.csv").write_text("job_id,start_s,end_s\n" + "\n".join(real))
     found, _ = told("jobs.csv", "--cluster", "mosim-2x8", "--measured", "real.csv")
-    values = {one["name"]: one for one in found["fidelity"]["distances"]}
-    assert values["jct_per_job"]["value"] == pytest.approx(6.25)
-    assert values["jct_mean"]["value"] == pytest.approx(3.0)
-    assert values["jct_ks"]["value"] == pytest.approx(0.25)
-    assert values["jct_wasserstein"]["value"] == pytest.approx(12.5)
+    near = found["fidelity"]
+    values = {one["name"]: one for one in near["errors"]}
+    assert values["jct_per_job"]["error"] == pytest.approx(0.0625)
+    assert values["jct_mean"]["error"] == pytest.approx(0.03)
+    assert near["jct_ks"] == pytest.approx(0.25)
+    assert near["jct_wasserstein_s"] == pytest.approx(12.5)
+    assert near["jct_wasserstein_lo_s"] <= 12.5 <= near["jct_wasserstein_hi_s"]
     p99 = values["jct_p99"]
     assert (p99["measured_s"], p99["simulated_s"]) == pytest.approx((397.0, 397.9))
 

@@ -495,14 +495,14 @@ def test_columns_that_other_commands_write_are_not_noted():
 
 
 def test_what_was_inferred_is_noted():
-    found = read(f"{NEEDED},start_s\na,5,1,1,4\nb,1,1,1,1\n")
+    found = read(f"{NEEDED},start_s,end_s\na,5,1,1,4,5\nb,1,1,1,1,\n")
     notes = {note.reason: note for note in found.notes}
-    assert list(notes) == ["jobs_sorted", "jobs_drawn", "measured_before_submission"]
+    assert list(notes) == ["jobs_sorted", "jobs_drawn", "measured_in_part"]
     assert notes["jobs_drawn"].count == 2
     assert notes["jobs_drawn"].detail.endswith("drawn from the pool mine, seed 0")
-    assert notes["measured_before_submission"].where == "job a"
+    assert notes["measured_in_part"].where == "job b"
     np.testing.assert_array_equal(found.start_s, [1, 4])
-    assert np.isnan(found.end_s).all()
+    np.testing.assert_array_equal(found.end_s, [np.nan, 5])
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
