@@ -17,7 +17,7 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plan_types import Count
-from synctax.cluster.characterize.gpus import DEFAULT_GPU
+from synctax.cluster.characterize.gpus import DEFAULT_GPU, PRECISIONS
 from synctax.cluster.characterize.profile import (
     EFFICIENCY,
     MEMORY_EFFICIENCY,
@@ -45,7 +45,9 @@ US_PER_S = 1e6
     "--gpus",
     type=Gpus(),
     metavar="LIST",
-    help=f"Workers of a job.  [default: {','.join(map(str, DEFAULT_GPUS))}]",
+    help="Workers of a job: 8, 2,4,8, or 2:16 by doubling; of TRACES no fewer than were "
+    f"read.  [default: {','.join(map(str, DEFAULT_GPUS))}, of which tables show "
+    f"{DEFAULT_GPUS[-1]}]",
 )
 @click.option(
     "--gpu-type",
@@ -54,7 +56,7 @@ US_PER_S = 1e6
 )
 @click.option(
     "--dtype",
-    type=click.Choice(("fp32", "tf32", "fp16", "bf16")),
+    type=click.Choice(PRECISIONS),
     help="Of matrix products.  [default: of the workload]",
 )
 @click.option(
@@ -160,6 +162,8 @@ def characterize(
     """
     from synctax.report.output import emit, notes
 
+    if list_workloads and list_gpu_types:
+        raise click.UsageError("--list-workloads, --list-gpu-types: one list at a time")
     if list_workloads or list_gpu_types:
         _list(pool, out, gpus=list_gpu_types)
         return
@@ -206,7 +210,8 @@ def characterize(
         from synctax.report import characterize_view as view
         from synctax.report.output import show
 
-        show(view.profiles(rows(found)), out)
+        several = source in ("pool", "shape") and gpus is None
+        show(view.profiles(rows(found), largest=several), out)
     else:
         emit(result(found), out)
 

@@ -3,7 +3,7 @@
 from math import isnan, nan
 from typing import Any
 
-from synctax.cli.characterize_setup import Found
+from synctax.cli.characterize_setup import BYTES_PER_GB, Found
 from synctax.cluster.characterize.gpus import gpu_types
 from synctax.cluster.characterize.profile import Profile
 from synctax.cluster.characterize.workloads import Workload
@@ -16,8 +16,6 @@ from synctax.schema.characterize import (
 )
 
 Row = dict[str, Any]
-
-_GIGA = 1e9
 
 
 def rows(found: Found) -> list[Row]:
@@ -40,9 +38,15 @@ def workload_rows(workloads: tuple[Workload, ...]) -> list[Row]:
 
 def gpu_rows() -> list[Row]:
     """Make a row of each kind of GPU."""
-    names = CHARACTERIZE_GPUS.names[1:]
+    own = ("gpu_type", "tensor_cores", "memory_bytes")
+    names = [name for name in CHARACTERIZE_GPUS.names if name not in own]
     return [
-        {"gpu_type": one.name, **{name: getattr(one, name) for name in names}}
+        {
+            "gpu_type": one.name,
+            "tensor_cores": " ".join(one.tensor_cores) or None,
+            "memory_bytes": BYTES_PER_GB * one.memory_gb,
+            **{name: getattr(one, name) for name in names},
+        }
         for one in gpu_types()
     ]
 
@@ -74,8 +78,8 @@ def _told(one: Profile) -> Row:
         "iteration_s": iteration_s,
         "network_share": one.network_s / iteration_s if iteration_s else nan,
         "sent_bytes": one.sent_bytes_per_worker,
-        "nic_gb_per_s": one.sent_bytes_per_worker / one.network_s / _GIGA
-        if one.network_s
+        "nic_gb_per_s": one.sent_bytes_per_worker / one.network_s / BYTES_PER_GB
+        if one.network_s and not one.hides
         else nan,
         "gpu_type": one.gpu_type or None,
         "compute_from": one.compute_from,

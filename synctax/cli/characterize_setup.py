@@ -10,7 +10,12 @@ import click
 from synctax.cli.asking import bad_option, read_named
 from synctax.cluster.characterize.gpus import Precision, gpu_type
 from synctax.cluster.characterize.pool import in_precision
-from synctax.cluster.characterize.profile import Assumptions, Profile, profile
+from synctax.cluster.characterize.profile import (
+    Assumptions,
+    Profile,
+    above_the_line,
+    profile,
+)
 from synctax.cluster.characterize.workloads import Workload
 from synctax.cluster.inputs.pool import read_pool
 from synctax.notes import Note
@@ -141,11 +146,14 @@ def computed(workloads: Sequence[Workload], on: On) -> Found:
     Raises
     ------
     BadParameter
-        If there is no such kind of GPU.
+        If there is no such kind of GPU, or it does not compute in --dtype.
     SynctaxError
-        If the GPU does not compute in the precision of a workload.
+        If it does not compute in the precision of a workload.
     """
     gpu = read_named("--gpu-type", lambda: gpu_type(on.gpu_type))
+    dtype = on.dtype
+    if dtype is not None:
+        read_named("--dtype", lambda: gpu.tflops(dtype))
     nvlink = None if on.nvlink_gb_per_s is None else on.nvlink_gb_per_s * BYTES_PER_GB
     taken = [one if on.dtype is None else in_precision(one, on.dtype) for one in workloads]
     pairs = [(one, n) for one in taken for n in on.gpus]
@@ -174,6 +182,10 @@ def computed(workloads: Sequence[Workload], on: On) -> Found:
         "latency_s": on.assumptions.latency_s,
         "gpus_per_server": on.assumptions.gpus_per_server,
     }
+    line = on.nic_gb_per_s * BYTES_PER_GB
+    profiles = tuple(
+        replace(one, notes=(*one.notes, *above_the_line(one, line))) for one in profiles
+    )
     return Found(profiles, tuple(one for one, _ in pairs), parameters)
 
 

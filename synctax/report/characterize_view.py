@@ -13,19 +13,29 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _MOST_ORIGINS = 3
-"""Origins that are told below the table; more of them have a column."""
+"""Origins that are told below the table; of more the first."""
 
 _US = 1e6
 
 
-def profiles(rows: Sequence[Row]) -> "list[RenderableType]":
-    """Lay out profiles: times, bytes, and where they are from."""
+def profiles(rows: Sequence[Row], *, largest: bool = False) -> "list[RenderableType]":
+    """Lay out profiles: times, bytes, and where they are from.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+    largest : bool
+        Show of each workload only the job with the most GPUs, and name the others.
+    """
+    other = sorted({row["gpus"] for row in rows})[:-1] if largest else []
+    if other:
+        most = max(row["gpus"] for row in rows)
+        rows = [row for row in rows if row["gpus"] == most]
     told = {
         "compute_from": "compute time",
         "network_from": "network time",
         "bytes_from": "bytes",
     }
-    few = {name for name in told if len(_origins(rows, name)) <= _MOST_ORIGINS}
     fields = [
         column(rows, "workload", "workload", str),
         column(rows, "gpus", "GPUs"),
@@ -39,20 +49,29 @@ def profiles(rows: Sequence[Row]) -> "list[RenderableType]":
             for name, show in (("batch_per_gpu", number), ("parameters", amount))
             if any(not is_absent(row[name]) for row in rows)
         ),
-        *(
-            column(rows, name, f"{told[name]} from", str, rank=4)
-            for name in told
-            if name not in few
-        ),
     ]
     if not all(is_absent(row["tax_s"]) for row in rows):
         fields.insert(4, column(rows, "tax_s", "tax", _time))
     lines = [
-        Sentence(f"{words}: {'; '.join(_origins(rows, name))}")
+        Sentence(f"{words}: {_few(_origins(rows, name), name)}")
         for name, words in told.items()
-        if name in few
     ]
+    if other:
+        sizes = " and ".join(f"{one:,}" for one in other)
+        lines.append(
+            Sentence(f"jobs of {sizes} GPUs: --gpus {','.join(map(str, other))}; {_FILES}")
+        )
     return [table(fields), "", *lines]
+
+
+_FILES = "--format csv and json have all"
+
+
+def _few(origins: Sequence[str], name: str) -> str:
+    """Tell where numbers are from; of many the first."""
+    if len(origins) <= _MOST_ORIGINS:
+        return "; ".join(origins)
+    return f"{origins[0]}; {len(origins) - 1:,} others ({name} of --format csv)"
 
 
 def workloads(rows: Sequence[Row]) -> "list[RenderableType]":
@@ -82,11 +101,12 @@ def gpus(rows: Sequence[Row]) -> "list[RenderableType]":
         column(rows, "tf32_tflops", "TF32"),
         column(rows, "fp16_tflops", "FP16"),
         column(rows, "bf16_tflops", "BF16"),
-        column(rows, "memory_gb_per_s", "memory", rate_gb_per_s),
+        column(rows, "memory_bytes", "memory", size_bytes),
+        column(rows, "memory_gb_per_s", "its rate", rate_gb_per_s),
         column(rows, "link_gb_per_s", "links", rate_gb_per_s),
         column(rows, "source", "source", str, rank=2),
     ]
-    return [table(fields)]
+    return [table(fields), "", Sentence("FP32 to BF16: dense peaks in TFLOP/s")]
 
 
 def _origins(rows: Sequence[Row], name: str) -> list[str]:

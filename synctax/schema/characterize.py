@@ -31,7 +31,8 @@ CHARACTERIZE = Table(
             "nic_gb_per_s",
             "float",
             "gb_per_s",
-            "sent_bytes over network_s: the rate while it sends",
+            "sent_bytes over network_s: the rate while it sends; null where computation "
+            "may hide a part, which network_s leaves out",
         ),
         Column("gpu_type", "str", "", "what computes; null where it is not known"),
         Column("dtype", "str", "", "of matrix products"),
@@ -76,10 +77,12 @@ CHARACTERIZE_GPUS = Table(
     (
         Column("gpu_type", "str", "", "name"),
         Column("title", "str", "", "in full"),
-        Column("fp32_tflops", "float", "", "of units for FP32"),
-        Column("tf32_tflops", "float", "", "of tensor cores; null: none"),
-        Column("fp16_tflops", "float", "", "with 16 bits"),
-        Column("bf16_tflops", "float", "", "with 16 bits of BF16"),
+        Column("fp32_tflops", "float", "tflops", "of units for FP32"),
+        Column("tf32_tflops", "float", "tflops", "with TF32; null: no units for it"),
+        Column("fp16_tflops", "float", "tflops", "with FP16; null: no units for it"),
+        Column("bf16_tflops", "float", "tflops", "with BF16; null: no units for it"),
+        Column("tensor_cores", "str", "", "which of these are of tensor or matrix cores"),
+        Column("memory_bytes", "float", "bytes", "of its memory"),
         Column("memory_gb_per_s", "float", "gb_per_s", "of its memory"),
         Column(
             "link_gb_per_s",

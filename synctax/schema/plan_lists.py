@@ -33,7 +33,7 @@ PLAN_HARDWARE = Table(
         Column("nvlink_gb_per_s", "float", "gb_per_s", "line rate of a GPU's NVLinks"),
         Column("nic_gb_per_s", "float", "gb_per_s", "line rate of a GPU's NIC"),
         Column("memory_bytes", "float", "bytes", "of a GPU"),
-        Column("bf16_tflops", "float", "", "dense BF16 peak, 10¹² operations a second"),
+        Column("bf16_tflops", "float", "tflops", "dense BF16 peak"),
         Column("source", "str", "", "where this is from"),
     ),
 )

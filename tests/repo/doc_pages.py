@@ -202,10 +202,10 @@ def tables_page() -> str:
         "Made from the code by `pytest -m repo --update-docs`; do not edit.",
         "",
         "A column's name ends in its unit: `_us` microseconds, `_s` seconds, `_bytes`,",
-        "`_gb_per_s` 10⁹ bytes a second; a statistic may follow (`tax_max_us_p99`). Shares",
-        "are fractions of 1. Absent values are null in JSON and Parquet and empty in CSV,",
-        "never a number. A name or meaning changes only together with the number after",
-        "the slash.",
+        "`_gb_per_s` 10⁹ bytes a second, `_tflops` 10¹² operations a second; a statistic",
+        "may follow (`tax_max_us_p99`). Shares are fractions of 1. Absent values are null",
+        "in JSON and Parquet and empty in CSV, never a number. A name or meaning changes",
+        "only together with the number after the slash.",
     ]
     for table in tables():
         lines += ["", f"## `{table.schema}`", "", table.meaning, ""]

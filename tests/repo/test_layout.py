@@ -17,7 +17,7 @@ pytestmark = pytest.mark.repo
 MODULES = sorted((ROOT / "synctax").rglob("*.py"))
 MAX_LINES = 400
 
-UNITS = {"us", "s", "bytes", "gb_per_s", "ppm", ""}
+UNITS = {"us", "s", "bytes", "gb_per_s", "tflops", "ppm", ""}
 STATISTICS = r"(?:_(?:sum|min|median|mean|max|p\d+|lo|hi|se))?"
 """What may follow the unit in a name: `tax_max_us_p99`."""
 

@@ -17,10 +17,15 @@ from synctax.cluster.characterize.profile import Profile
 from synctax.collectives.model import Op
 from synctax.errors import SynctaxError
 from synctax.notes import Note
-from synctax.texts import number, signed, size_bytes, time_us
+from synctax.texts import number, rate_gb_per_s, signed, size_bytes, time_us
 
 ALIKE: Final = 1e-6
 """GPUs whose numbers differ by a smaller share are alike."""
+
+WITHIN: Final = 0.01
+"""Models that differ by a smaller share agree."""
+
+_GIGA: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,8 @@ def from_astra(
         Without it, times follow from `traces` and `network`: computation from durations,
         communication by the alpha-beta model, nothing hidden.
     traces : ExecutionTraces, optional
-        For bytes: no version of ASTRA-sim prints them.
+        For bytes: no version of ASTRA-sim prints them. With `network` they are those along
+        its outermost dimension, which are NICs; else those of a ring over all GPUs.
     network : AstraNetwork, optional
         With a log and traces, a note says what the alpha-beta model makes of it.
     groups : mapping of str to int, optional
@@ -93,7 +99,8 @@ def from_astra(
         each = {id(one): one for one in traces.nodes}.values()
         model_s = float(np.max([_model_s(one, network) for one in each]))
     times = _modelled(sent, model_s) if log is None else _logged(log, sent, model_s)
-    sent_bytes, barriers, bytes_from, notes = _sent(sent)
+    sent_bytes, barriers, bytes_from, notes = _sent(sent, network)
+    notes += [*_too_fast(sent_bytes, times.network_s, network), *_strangers(log, sent)]
     read = next(one.name for one in (traces, log) if one is not None)
     return Profile(
         workload=workload or Path(read).name,
@@ -108,6 +115,7 @@ def from_astra(
         network_from=times.network_from,
         bytes_from=bytes_from,
         notes=(*times.notes, *notes, *_odd(traces)),
+        hides=log is not None,
     )
 
 
@@ -153,6 +161,11 @@ def _logged(log: AstraLog, sent: Sends | None, model_s: float) -> _Times:
         *_spread("astra_pace_differs", "run for", log.wall_ns / 1e3),
         *_spread("astra_compute_differs", "compute for", computes / 1e3),
     ]
+    if len(log) == 1 and pace > compute:
+        text = (
+            "GPU in the log, which communicates with nobody: the log is cut off, or lacks "
+        )
+        notes.append(Note("astra_one_gpu", 1, text + "the others"))
     other = int((log.other_ns > 0).sum())
     if other:
         most = time_us(float(log.other_ns.max()) / 1e3)
@@ -226,20 +239,34 @@ def _model_s(one: Nodes, network: AstraNetwork) -> float:
     return float(sum(n * collective_s(Op(op), size, network) for (op, size), n in pairs))
 
 
-def _sent(sent: Sends | None) -> tuple[float, float, str, list[Note]]:
+def _sent(
+    sent: Sends | None, network: AstraNetwork | None
+) -> tuple[float, float, str, list[Note]]:
     """Bytes of a GPU, barriers, where they are from, and how far GPUs differ."""
     if sent is None:
         note = Note(
             "astra_no_bytes",
             1,
             "ASTRA-sim's log tells no bytes and no collectives: give its Chakra traces, "
-            "too; one barrier is assumed",
+            "too, or simulate cannot take this profile; one barrier is assumed",
         )
         return nan, 1.0, "not told by ASTRA-sim's log", [note]
     parts = ", ".join(f"{op} {size_bytes(value)}" for op, value in sent.by_op.items())
     words = "Chakra traces: a ring in each process group, the mean over GPUs"
-    low, high = float(sent.sent_bytes.min()), float(sent.sent_bytes.max())
     notes = []
+    if network is not None and network.npus.size > 1:
+        words = "Chakra traces: what a GPU sends along the network's outermost dimension"
+        inner = network.total // int(network.npus[-1])
+        text = f"profiles that hold only where a job has {inner:,} GPUs on each of its "
+        text += "servers"
+        notes.append(Note("placement_assumed", 1, text))
+    if sent.of_parts:
+        text = (
+            "communications of a part of the GPUs: counted as if they left their server, "
+            "as which dimensions of the network they take is not told"
+        )
+        notes.append(Note("astra_parts", sent.of_parts, text))
+    low, high = float(sent.sent_bytes.min()), float(sent.sent_bytes.max())
     if high - low > ALIKE * high:
         text = (
             f"GPUs send from {size_bytes(low)} to {size_bytes(high)}; their mean is taken"
@@ -251,6 +278,40 @@ def _sent(sent: Sends | None) -> tuple[float, float, str, list[Note]]:
         f"{words} ({parts})" if parts else words,
         notes,
     )
+
+
+def _too_fast(
+    sent_bytes: float, network_s: float, network: AstraNetwork | None
+) -> list[Note]:
+    """Say where bytes do not go through the network in the time that is not hidden."""
+    if network is None or not sent_bytes > 0:
+        return []
+    line = float(network.bytes_per_s[-1])
+    if sent_bytes <= (1 + WITHIN) * line * network_s:
+        return []
+    told = rate_gb_per_s(sent_bytes / network_s / _GIGA) if network_s else "no time at all"
+    text = (
+        f"profiles that send at {told}, above the {rate_gb_per_s(line / _GIGA)} of the "
+        "network: computation hides a part, or bytes, time and network are not of one run"
+    )
+    return [Note("rate_above_network", 1, text)]
+
+
+def _strangers(log: AstraLog | None, sent: Sends | None) -> list[Note]:
+    """Say where a log computes for another time than the traces that it is to be of."""
+    if log is None or sent is None or log.exposed_ns[0] < 0:
+        return []
+    in_log = (log.wall_ns - log.exposed_ns) / NS_PER_S
+    slack = WITHIN * np.maximum(in_log, sent.compute_s) + 1e-6
+    shorter = int((sent.compute_s > in_log + slack).sum())
+    if not shorter:
+        return []
+    text = (
+        f"GPUs compute for up to {time_us(1e6 * float(sent.compute_s.max()))} in the "
+        f"Chakra traces and {time_us(1e6 * float(in_log.max()))} in the log: are they of "
+        "one run?"
+    )
+    return [Note("astra_files_differ", shorter, text)]
 
 
 def _spread(reason: str, what: str, values_us: F64) -> list[Note]:
@@ -271,6 +332,13 @@ def _odd(traces: ExecutionTraces | None) -> list[Note]:
     if on_host:
         text = "nodes of Chakra traces that run on hosts: no computation of a GPU"
         notes.append(Note("chakra_host_nodes", on_host, text))
+    unread = sum(one.unread for one in traces.nodes)
+    if unread:
+        text = (
+            "declarations of process groups in Chakra traces that cannot be read: "
+            "--astra-groups gives their sizes"
+        )
+        notes.append(Note("chakra_groups_unread", unread, text))
     alone = int((traces.nodes[0].op >= 0).sum()) if len(traces) == 1 else 0
     if alone:
         text = (

@@ -80,8 +80,10 @@ def network_of(section: Section) -> AstraNetwork:
     """
     section.allow(_KEYS, {})
     names = _texts(section, "topology", f"a list of {', '.join(HOPS)}")
-    if any(name not in HOPS for name in names) or not 0 < len(names) <= _MOST_DIMENSIONS:
-        raise section.wrong("topology", f"a list of {', '.join(HOPS)}, one a dimension")
+    odd = next((f", not {name[:40]!r}" for name in names if name not in HOPS), "")
+    if odd or not 0 < len(names) <= _MOST_DIMENSIONS:
+        kinds = ", ".join(HOPS)
+        raise section.wrong("topology", f"a list of {kinds}, one a dimension{odd}")
     npus = _numbers(
         section, "npus_count", len(names), "a whole number of 2 or more", _is_size
     )
@@ -128,9 +130,12 @@ def _numbers(
         try:
             values[at] = float(text)
         except ValueError:
-            raise section.wrong(key, expected) from None
-    if len(texts) != count or not all(right(float(value)) for value in values):
-        raise section.wrong(key, expected)
+            raise section.wrong(key, f"{expected}, not {text[:40]!r}") from None
+    if len(texts) != count:
+        raise section.wrong(key, f"{expected}, not {len(texts)}")
+    for text, value in zip(texts, values.tolist(), strict=True):
+        if not right(value):
+            raise section.wrong(key, f"{expected}, not {text[:40]}")
     return values
 
 
@@ -138,7 +143,8 @@ def collective_s(op: Op, comm_bytes: float, network: AstraNetwork) -> float:
     """Time a collective of all GPUs by the alpha-beta model: a ring in each dimension.
 
     One dimension after the other, each with what the one before leaves to a GPU, as with
-    ASTRA-sim's `"collective-optimization": "baseline"`; no two steps overlap.
+    ASTRA-sim's `"collective-optimization": "baseline"`; no two steps overlap. An all-gather
+    begins with the outermost dimension, all others with the innermost.
 
     Parameters
     ----------
@@ -156,7 +162,8 @@ def collective_s(op: Op, comm_bytes: float, network: AstraNetwork) -> float:
     References
     ----------
     Thakur et al. 2005, Optimization of collective communication operations in MPICH,
-    section 4; astraccl/native_collectives/collective_algorithm/Ring.cc of ASTRA-sim.
+    section 4; of ASTRA-sim astra-sim/system/Sys.cc (generate_collective) and
+    astra-sim/system/collective/Ring.cc.
 
     Examples
     --------
@@ -168,25 +175,70 @@ def collective_s(op: Op, comm_bytes: float, network: AstraNetwork) -> float:
     >>> round(collective_s(Op.ALL_REDUCE, 100e6, ring), 6)
     0.26084
     """
-    left, total_s = comm_bytes, 0.0
-    dimensions = zip(
-        network.topology,
-        network.npus.tolist(),
-        network.bytes_per_s.tolist(),
-        network.latency_s.tolist(),
-        strict=True,
+    found = phases(op, comm_bytes, network)
+    if found is None:
+        return float("nan")
+    hops = np.array([HOPS[name] for name in network.topology])
+    times = found.steps * (
+        found.message_bytes / network.bytes_per_s + hops * network.latency_s
     )
-    for topology, n, rate, latency in dimensions:
-        if op == Op.ALL_REDUCE:
-            steps, message, after = 2 * (n - 1), left / n, left
-        elif op == Op.ALL_GATHER:
-            steps, message, after = n - 1, left, left * n
+    return float(times.sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Phases:
+    """What a collective of all GPUs does in each of d dimensions.
+
+    Parameters
+    ----------
+    steps : (d,) int64
+        Messages that a GPU sends, one after the other.
+    message_bytes : (d,) float64
+        Of each.
+    """
+
+    steps: I64
+    message_bytes: F64
+
+
+def phases(
+    op: Op,
+    comm_bytes: float,
+    network: AstraNetwork,
+    *,
+    along: tuple[bool, ...] | None = None,
+) -> Phases | None:
+    """Take a collective apart into rings along the dimensions of a network.
+
+    Parameters
+    ----------
+    op : Op
+    comm_bytes : float
+        As of `collective_s`.
+    network : AstraNetwork
+    along : tuple of bool, optional
+        Dimensions that it takes, those behind the last are not; None: all.
+
+    Returns
+    -------
+    Phases or None
+        None where rings do not make the operation.
+    """
+    if op not in (Op.ALL_REDUCE, Op.ALL_GATHER, Op.REDUCE_SCATTER, Op.ALL_TO_ALL):
+        return None
+    dimensions = network.npus.size
+    steps, message = np.zeros(dimensions, np.int64), np.zeros(dimensions)
+    left, order = comm_bytes, list(range(dimensions))
+    if op == Op.ALL_GATHER:
+        order.reverse()
+    for at in order:
+        if along is not None and not (at < len(along) and along[at]):
+            continue
+        n = int(network.npus[at])
+        steps[at] = 2 * (n - 1) if op == Op.ALL_REDUCE else n - 1
+        message[at] = left if op == Op.ALL_GATHER else left / n
+        if op == Op.ALL_GATHER:
+            left *= n
         elif op == Op.REDUCE_SCATTER:
-            steps, message, after = n - 1, left / n, left / n
-        elif op == Op.ALL_TO_ALL:
-            steps, message, after = n - 1, left / n, left
-        else:
-            return float("nan")
-        total_s += steps * (message / rate + HOPS[topology] * latency)
-        left = after
-    return total_s
+            left /= n
+    return Phases(steps, message)

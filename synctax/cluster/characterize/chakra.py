@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 
 from synctax.arrays import F64, Bool
-from synctax.cluster.characterize.astra_network import AstraNetwork
+from synctax.cluster.characterize.astra_network import AstraNetwork, phases
 from synctax.cluster.characterize.chakra_nodes import (
     COLL,
     COMP,
@@ -57,7 +57,8 @@ class Sends:
     Parameters
     ----------
     sent_bytes : (n,) float64
-        On the wire, as one ring over each process group.
+        On the wire, as one ring over each process group; where the network has several
+        dimensions, what a GPU sends along the outermost.
     barriers : (n,) int64
         Collectives that no GPU leaves before all have entered.
     compute_s : (n,) float64
@@ -66,6 +67,9 @@ class Sends:
         `num_ops` of computation on the GPU.
     by_op : dict of str to float
         Mean over GPUs of the bytes of each operation.
+    of_parts : int
+        Communications of a part of the GPUs in a network of several dimensions: they are
+        counted as if they took the outermost.
     """
 
     sent_bytes: F64
@@ -73,6 +77,7 @@ class Sends:
     compute_s: F64
     flop: F64
     by_op: dict[str, float]
+    of_parts: int = 0
 
 
 def read_traces(path: str | os.PathLike[str]) -> ExecutionTraces:
@@ -200,7 +205,9 @@ def sends(
 
     A ring over a group of N: an all-reduce of S bytes sends 2·(N-1)/N·S from each, a
     reduce-scatter or all-to-all (N-1)/N·S; of an all-gather the trace has the shard, and
-    (N-1) of these are sent. Messages count where they are sent.
+    (N-1) of these are sent. Messages count where they are sent. In a network of several
+    dimensions NICs are the outermost: a collective of all GPUs is a ring in each dimension,
+    as `astra_network.collective_s` has it, and counts there alone.
 
     Parameters
     ----------
@@ -208,18 +215,21 @@ def sends(
     groups : mapping of str to int, optional
         Sizes of process groups by name, where the traces do not declare them.
     network : AstraNetwork, optional
-        For collectives that take some of its dimensions only.
+        For what goes along which of its dimensions.
 
     Raises
     ------
     SynctaxError
         If the size of a group is not known.
     """
-    known: dict[int, tuple[F64, Bool]] = {}
+    known: dict[int, tuple[F64, Bool, int]] = {}
     for one in traces.nodes:
         if id(one) not in known:
             size = _sizes(one, traces, groups or {}, network)
-            known[id(one)] = _wire_bytes(one, size), _meets(one, size)
+            wire, of_parts = _wire_bytes(one, size), 0
+            if network is not None and network.npus.size > 1:
+                wire, of_parts = _outermost_bytes(one, size, wire, network)
+            known[id(one)] = wire, _meets(one, size), of_parts
     symmetric = [known[id(one)][1].sum() for one in traces.nodes]
     running = [(one.kind == COMP) & ~one.cpu for one in traces.nodes]
     pairs = list(zip(traces.nodes, running, strict=True))
@@ -238,6 +248,7 @@ def sends(
         / 1e6,
         flop=np.array([one.num_ops[here].sum(dtype=np.float64) for one, here in pairs]),
         by_op={label: value / len(traces) for label, value in sorted(total.items())},
+        of_parts=sum(known[id(one)][2] for one in traces.nodes),
     )
 
 
@@ -283,6 +294,30 @@ def _wire_bytes(one: Nodes, sizes: F64) -> F64:
         whole_buffer = of_size if code in (Op.ALL_GATHER, Op.GATHER) else 1.0
         sent[rows] = one.comm_bytes[rows] * whole_buffer * factor * (of_size > 1)
     return sent
+
+
+def _outermost_bytes(
+    one: Nodes, sizes: F64, wire: F64, network: AstraNetwork
+) -> tuple[F64, int]:
+    """Bytes that each node sends along the outermost dimension, (n,) float64.
+
+    Also how many nodes are of a part of the GPUs, which are not told to be along which
+    dimensions: their bytes stay as they are.
+    """
+    sent, collective = wire.copy(), (one.kind == COLL) & (one.op >= 0)
+    told = collective & ((one.dims >= 0) | (sizes == network.total))
+    rows = np.flatnonzero(told)
+    calls = np.stack([one.op[rows].astype(np.int64), one.comm_bytes[rows], one.dims[rows]])
+    each, which = np.unique(calls, axis=1, return_inverse=True)
+    for at, (op, size, code) in enumerate(each.T.tolist()):
+        along = None if code < 0 else one.dim_sets[code]
+        found = phases(Op(op), size, network, along=along)
+        mine = rows[which.ravel() == at]
+        if found is not None:
+            sent[mine] = found.steps[-1] * found.message_bytes[-1]
+        elif along is not None and not any(along[network.npus.size - 1 :]):
+            sent[mine] = 0.0
+    return sent, int((~told & (wire > 0)).sum())
 
 
 def _meets(one: Nodes, sizes: F64) -> Bool:

@@ -92,6 +92,8 @@ class Nodes:
     dim_sets : tuple of tuple of bool
     declared : dict of str to int
         Sizes of process groups that the file itself declares; 0: all GPUs.
+    unread : int
+        Declarations of process groups that could not be read.
     """
 
     version: str
@@ -106,6 +108,7 @@ class Nodes:
     dims: I32
     dim_sets: tuple[tuple[bool, ...], ...]
     declared: dict[str, int]
+    unread: int = 0
 
     def __len__(self) -> int:
         """Count nodes."""
@@ -192,6 +195,7 @@ class _Rows:
         self._group, self._dims = array("i"), array("i")
         self._groups, self._sets = _Codes(), _Codes()
         self._declared: dict[str, int] = {}
+        self._unread = 0
         self._known: dict[bytes, _Attr] = {}
 
     def take(self, begin: int, end: int) -> None:
@@ -216,7 +220,9 @@ class _Rows:
         if kind > COLL:
             raise wire.bad(begin, f"a node of type {kind:,}")
         if kind == METADATA and inputs is not None:
-            self._declared |= _declared(wire, inputs)
+            declared = _declared(wire, inputs)
+            self._unread += declared is None
+            self._declared |= declared or {}
         self.kind.append(kind)
         self._duration.append(duration)
         self._cpu.append(bool(self._number(attrs, "is_cpu_op")))
@@ -286,6 +292,7 @@ class _Rows:
             dims=np.array(self._dims, np.int32),
             dim_sets=tuple(self._sets.number),  # type: ignore[arg-type]  # of tuples only
             declared=self._declared,
+            unread=self._unread,
         )
 
 
@@ -357,10 +364,11 @@ def _flags(wire: Wire, one: Field) -> tuple[bool, ...]:
     return tuple(flags)
 
 
-def _declared(wire: Wire, inputs: Field) -> dict[str, int]:
+def _declared(wire: Wire, inputs: Field) -> dict[str, int] | None:
     """Read process groups that PyTorch's execution trace declares, sizes by name.
 
     They are JSON in a list of one text in a text: two characters before it, two behind.
+    None: there are some, and they cannot be read.
     """
     if inputs.end - inputs.begin > _LARGEST_DECLARATION:
         size = inputs.end - inputs.begin
@@ -376,5 +384,5 @@ def _declared(wire: Wire, inputs: Field) -> dict[str, int]:
         groups = orjson.loads(texts[-1][2:-2])
         return {str(one["pg_name"]): len(one["ranks"]) for one in groups}
     except (orjson.JSONDecodeError, KeyError, TypeError):
-        # metadata of another kind: groups that are then missing are asked for by name
-        return {}
+        # other metadata names no groups
+        return None if "pg_name" in texts[-1] else {}

@@ -1,7 +1,8 @@
 """GPUs that can be computed for: peaks, memory, links inside a server."""
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -33,8 +34,8 @@ class GpuType:
     tensor_cores : tuple of str
         Precisions whose peak is that of tensor cores (AMD: matrix cores); others run on the
         units of FP32, as FP16 on P100.
-    memory_gb_per_s : float
-        10^9 bytes a second.
+    memory_gb, memory_gb_per_s : float
+        10^9 bytes, and 10^9 bytes a second.
     link_gb_per_s : float or None
         What it sends to others of its server over NVLink or Infinity Fabric, 10^9 bytes a
         second per direction; None where there is only PCIe.
@@ -48,6 +49,7 @@ class GpuType:
     fp16_tflops: float | None
     bf16_tflops: float | None
     tensor_cores: tuple[Precision, ...]
+    memory_gb: float
     memory_gb_per_s: float
     link_gb_per_s: float | None
     source: str
@@ -98,8 +100,17 @@ def gpu_type(name: str) -> GpuType:
     known = {one.name: one for one in gpu_types()}
     found = known.get(name.strip().lower())
     if found is None:
-        raise SynctaxError(f"no GPU type {name!r}; there are {', '.join(known)}")
+        raise SynctaxError(
+            f"no GPU type {name!r}{_meant(name, known)}; there are {', '.join(known)}"
+        )
     return found
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """Guess at the kind: drivers say `Tesla V100-SXM2-32GB`."""
+    words = re.split(r"[^a-z0-9]+", name.lower())
+    found = [one for one in known if one in words]
+    return f": did you mean {found[0]}" if len(found) == 1 else ""
 
 
 def _gpu(name: str, entry: Mapping[str, Any]) -> GpuType:
@@ -120,6 +131,7 @@ def _gpu(name: str, entry: Mapping[str, Any]) -> GpuType:
         _float(entry.get("fp16_tflops")),
         _float(bf16),
         tuple(entry["tensor_cores"]),
+        float(entry["memory_gb"]),
         float(entry["memory_gb_per_s"]),
         _float(link),
         source,

@@ -41,9 +41,10 @@ def from_tax(
         within a server, counts as computation.
     workload : str
     gpus : int, optional
-        Workers; None: ranks that were read or are named in process groups.
+        Workers, no fewer than were read; None: ranks that were read or are named in process
+        groups.
     iterations : int, optional
-        How many a window holds that marks no steps; None: one.
+        How many a window holds that marks no steps; None: one. Of no use with others.
 
     Returns
     -------
@@ -54,7 +55,7 @@ def from_tax(
     Raises
     ------
     SynctaxError
-        If no rank has a time in the steps asked for.
+        If no rank has a time in the steps asked for, or more ranks were read than `gpus`.
     TypeError, ValueError
         If `tax` is not what `measure` returns, or `iterations` or `gpus` is below 1.
 
@@ -77,6 +78,11 @@ def from_tax(
         return float(values.sum()) / n / NS_PER_S
 
     own, of_groups = _workers(tax)
+    if gpus is not None and gpus < own:
+        raise SynctaxError(
+            f"traces of {counted(own, 'rank')} tell nothing of a job of {gpus:,}: its "
+            "communication is another; leave the number of GPUs out"
+        )
     hosts = {rank.host for rank in tax.matches.ranks}
     network_s = each_s(found.network_ns)
     steps = _steps_text(found)
@@ -94,8 +100,12 @@ def from_tax(
         network_from="traces: communication that nothing hides, from when the last rank "
         "has arrived",
         bytes_from=_bytes_text(moved, n),
-        notes=tuple(_notes(tax, found, moved, gpus or max(own, of_groups))),
+        notes=(
+            *_notes(tax, found, moved, gpus or max(own, of_groups)),
+            *_marked(found, iterations),
+        ),
         tax_s=each_s(found.tax_ns) if (found.chosen & found.sure).any() else nan,
+        hides=True,
     )
 
 
@@ -174,6 +184,18 @@ def _notes(tax: Tax, found: Parts, moved: Sent, gpus: int) -> list[Note]:
         text = "ranks without a GPU: what hides communication is not known"
         notes.append(Note("host_profile", len(ranks), text))
     return [*notes, *_selected(tax), *_one_host(tax)]
+
+
+def _marked(found: Parts, iterations: int | None) -> list[Note]:
+    """Say where iterations are marked in traces, and were told as well."""
+    marked = int(found.marked.sum())
+    if iterations is None or not marked:
+        return []
+    text = (
+        "windows that mark their steps (ProfilerStep): these count, not the "
+        f"{counted(iterations, 'iteration')} that were given"
+    )
+    return [Note("iterations_marked", marked, text)]
 
 
 def _selected(tax: Tax) -> list[Note]:

@@ -18,16 +18,19 @@ from synctax.cluster.characterize.gpus import Precision
 from synctax.cluster.characterize.layers import Tally
 from synctax.cluster.characterize.transformers import bert_base, gpt2, whisper
 from synctax.cluster.characterize.workloads import Workload
+from synctax.planning.shape import BF16_BYTES, FP32_BYTES
 
 FLOP_PER_MULTIPLY_ADD: Final = 6
 """Two of the forward pass, and twice that of the backward pass: gradients of what went in,
 and of weights."""
 
-BYTES: Final[dict[Precision, int]] = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2}
+BYTES: Final[dict[Precision, int]] = {
+    "fp32": FP32_BYTES,
+    "tf32": FP32_BYTES,
+    "fp16": BF16_BYTES,
+    "bf16": BF16_BYTES,
+}
 """Of an element of what layers pass on."""
-
-GRADIENT_BYTES: Final = 4
-"""Of the gradient of a parameter: with mixed precision too, PyTorch reduces FP32."""
 
 _Row = tuple[str, Callable[[], Tally], str, int, str]
 
@@ -135,7 +138,8 @@ def workload(
         dataset=dataset,
         batch_per_gpu=batch_per_gpu,
         parameters=float(tally.parameters),
-        gradient_bytes=float(GRADIENT_BYTES * tally.parameters),
+        # with mixed precision, too, PyTorch reduces FP32
+        gradient_bytes=float(FP32_BYTES * tally.parameters),
         flop_per_sample=float(FLOP_PER_MULTIPLY_ADD * tally.multiply_adds),
         dtype=dtype,
         source=source,

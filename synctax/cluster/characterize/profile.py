@@ -15,7 +15,7 @@ from synctax.cluster.characterize.workloads import Workload
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.planning.possible import ImpossibleError, is_number
-from synctax.texts import number, size_bytes
+from synctax.texts import number, rate_gb_per_s, size_bytes
 
 EFFICIENCY: Final[dict[Precision, float]] = {
     "fp32": 0.65,
@@ -24,12 +24,16 @@ EFFICIENCY: Final[dict[Precision, float]] = {
     "bf16": 0.4,
 }
 """What matrix products and convolutions reach of the peak of their precision: about the
-middle of what published throughputs of one GPU (NVIDIA's of ResNet-50 and BERT-large,
-TensorFlow's and Lambda's of ResNet-50 and Inception-v3) come to. They are met within a
-factor of 1.45."""
+middle of what twelve published throughputs of one GPU (NVIDIA's of ResNet-50 and BERT-large,
+TensorFlow's and Lambda's of ResNet-50 and Inception-v3) come to. These are met within a
+factor of 1.45, others within one of 2.2 (docs/characterizing.md)."""
 
 MEMORY_EFFICIENCY: Final = 0.75
 """What all other operations reach of the rate of memory."""
+
+STATE_BYTES_PER_PARAMETER: Final = 16
+"""Of weights, gradients and Adam's state, in FP32 as with mixed precision (Rajbhandari et
+al. 2020, ZeRO, section 3.1)."""
 
 _TERA: Final = 1e12
 _GIGA: Final = 1e9
@@ -87,6 +91,9 @@ class Profile:
     tax_s : float
         Waiting for others that is no transfer, the mean over workers, where it was
         measured; NaN where not known.
+    hides : bool
+        Whether `network_s` may leave out what computation hides: the bytes over it are then
+        no rate of a NIC.
     """
 
     workload: str
@@ -102,6 +109,7 @@ class Profile:
     bytes_from: str
     notes: tuple[Note, ...] = ()
     tax_s: float = nan
+    hides: bool = False
 
 
 def profile(
@@ -176,8 +184,40 @@ def profile(
         compute_from=compute_from,
         network_from=sending.network_from,
         bytes_from=sending.bytes_from,
-        notes=sending.notes,
+        notes=(*sending.notes, *_too_large(workload, gpu)),
     )
+
+
+def above_the_line(one: Profile, nic_bytes_per_s: float) -> tuple[Note, ...]:
+    """Say where a profile sends faster than a NIC can.
+
+    Parameters
+    ----------
+    one : Profile
+    nic_bytes_per_s : float
+        Of a server, in one direction.
+    """
+    # one of 10^9 more is rounding
+    if not one.sent_bytes_per_worker > nic_bytes_per_s * one.network_s * (1 + 1e-9):
+        return ()
+    text = (
+        f"profiles that send faster than the {rate_gb_per_s(nic_bytes_per_s / _GIGA)} of a "
+        "NIC: they are given so, of a faster network"
+    )
+    return (Note("rate_above_nic", 1, text),)
+
+
+def _too_large(workload: Workload, gpu: GpuType) -> tuple[Note, ...]:
+    """Say where a GPU cannot hold the copy of the model that each has."""
+    state = STATE_BYTES_PER_PARAMETER * workload.parameters
+    if workload.compute_s is not None or not state > gpu.memory_gb * _GIGA:
+        return ()
+    text = (
+        f"profiles of {workload.name}, a copy of which no {gpu.name} can hold: weights, "
+        f"gradients and Adam's state take {size_bytes(state)} of "
+        f"{size_bytes(gpu.memory_gb * _GIGA)}; plan finds layouts that fit"
+    )
+    return (Note("state_exceeds_memory", 1, text),)
 
 
 @dataclass(frozen=True, slots=True)

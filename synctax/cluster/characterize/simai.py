@@ -90,6 +90,7 @@ def from_simai(
         network_from="SimAI: communication that no computation hides",
         bytes_from=bytes_from,
         notes=(*notes, *said),
+        hides=True,
     )
 
 

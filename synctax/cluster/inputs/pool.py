@@ -12,11 +12,12 @@ import numpy as np
 
 from synctax.arrays import F64, I64
 from synctax.cluster.characterize.gpus import PRECISIONS
-from synctax.cluster.characterize.pool import GRADIENT_BYTES, default_pool
+from synctax.cluster.characterize.pool import default_pool
 from synctax.cluster.characterize.workloads import Workload
 from synctax.planning.inputs.yaml_file import read_yaml
 from synctax.planning.inputs.yaml_source import file_bytes
 from synctax.planning.inputs.yaml_values import Section
+from synctax.planning.shape import FP32_BYTES
 
 DEFAULT: Final = "default"
 """Asks for the pool that is built in."""
@@ -256,4 +257,4 @@ def _gradients(part: Section, *, needed: bool) -> float:
     """Tell the bytes that are reduced; NaN where neither they nor parameters are known."""
     if part.has("gradient_bytes") or (needed and not part.has("parameters")):
         return part.number("gradient_bytes")
-    return part.number("parameters", nan) * GRADIENT_BYTES
+    return part.number("parameters", nan) * FP32_BYTES
