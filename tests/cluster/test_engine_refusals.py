@@ -1,7 +1,7 @@
 """What a simulation refuses: jobs, rates, clusters and settings that cannot be."""
 
 from dataclasses import replace
-from math import inf
+from math import inf, nan
 
 import numpy as np
 import pytest
@@ -26,11 +26,15 @@ from tests.cluster.engine_cases import (
             r"^2 jobs ask for more GPUs than the 16 .*: 1 \(20\), 2 \(17\);",
         ),
         ([(0, 17, 1)], None, r"^1 job asks for more GPUs than the 16 .*: 0 \(17\)"),
-        ([(0, 4, 1)], ((0, 3),), "job 0 cannot be pinned to 0:3: 3 workers of a job of 4"),
-        ([(0, 4, 1)], ((2, 4),), "2:4: the cluster has servers 0 to 1"),
+        (
+            [(0, 4, 1)],
+            ((0, 3),),
+            "job 0 cannot be pinned to 0:3: these are 3 GPUs; expected 4",
+        ),
+        ([(0, 4, 1)], ((2, 4),), "2:4: there is no server 2; expected servers from 0 to 1"),
         ([(0, 9, 1)], ((0, 9),), "0:9: server 0 has 8 GPUs"),
-        ([(0, 2, 1)], ((1, 1), (0, 1)), "ascending order"),
-        ([(0, 2, 1)], ((0, 2), (1, 0)), "1:0: 0 workers on server 1"),
+        ([(0, 2, 1)], ((1, 1), (0, 1)), "out of order; expected the lowest first"),
+        ([(0, 2, 1)], ((0, 2), (1, 0)), "1:0: server 1 has 8 GPUs; expected 1 to as many"),
         ([(9.2e9, 4, 9.2e9)], None, r"job 0 would end at 1.84e\+10 s"),
     ],
 )
@@ -78,6 +82,8 @@ def test_rates_that_are_none(own, among):
         ("gpus", [1, 0], "1 GPU or more"),
         ("compute_s", [1.0, -0.5], "job 1 takes 0.0 s"),
         ("compute_s", [inf, 1.0], "job 0 takes inf s"),
+        ("local_network_s", [nan, -0.5], "job 1 on one server .* local_network_s -0.5"),
+        ("local_network_s", [inf, 0.5], "job 0 on one server .* local_network_s inf"),
     ],
 )
 def test_columns_that_are_no_jobs(column, values, message):
@@ -103,3 +109,12 @@ def test_a_cluster_that_cannot_be():
     cluster: Cluster = replace(uniform(2, 8, 1.0), gpus=np.array([8, 0]))
     with pytest.raises(SynctaxError, match="gpus is 0"):
         simulate(two_beside(), cluster)
+
+
+def test_an_iteration_of_no_length_on_one_server_is_refused():
+    jobs = replace(
+        two_beside(compute_s=0.0), local_network_s=np.array([nan, 0.0]), pinned=(None,) * 2
+    )
+    how = Contention(placement_aware=True)
+    with pytest.raises(ValueError, match=r"job 1 on one server .* compute_s is 0"):
+        simulate(jobs, uniform(2, 8, 1.0), contention=how)

@@ -188,3 +188,18 @@ def test_pinned_jobs_wait_for_their_servers():
     )
     found = simulate(jobs, uniform(2, 8, 1.0), policy="spread")
     assert found.start_ns.tolist() == [0, 10 * S, 2 * S]
+
+
+def test_a_profile_that_is_bytes_over_the_nic_s_rate_does_not_exceed_it():
+    sent = np.random.default_rng(0).uniform(1, 60, 50) * 1e6
+    jobs = simple_jobs(
+        [(1000 * at, 2, 10) for at in range(50)],
+        network_s=(sent / 3e6).tolist(),
+        network_bytes=(2 * sent).tolist(),
+        counting="sent",
+    )
+    # some of these rates are one digit above
+    assert np.any(jobs.nic_bytes / jobs.network_s > 3e6)
+    how = Contention(basis="network")
+    found = simulate(jobs, uniform(2, 8, 3e6), contention=how, policy=round_robin)
+    assert found.notes == ()

@@ -346,7 +346,10 @@ def test_measured_workloads_need_no_kind_of_gpu_and_hold_for_their_number_of_gpu
     assert np.isnan(found.local_network_s[0])
 
 
-WIDE = "compute_s,network_s,network_bytes,servers,barriers,counting,start_s,end_s"
+WIDE = (
+    "compute_s,network_s,network_bytes,servers,barriers,counting,start_s,end_s,"
+    "local_network_s"
+)
 
 
 @pytest.mark.parametrize(
@@ -367,6 +370,13 @@ WIDE = "compute_s,network_s,network_bytes,servers,barriers,counting,start_s,end_
         ("a,0,8,1,1", "network_s is empty; expected a number, as compute_s"),
         ("a,0,8,1,,1,1", "compute_s is empty; expected a number, as compute_s"),
         ("a,0,8,1,0,0,0", "compute_s is '0'; expected together with network_s at least"),
+        ("a,0,1_000,1", "gpus is '1_000'; expected a whole"),
+        ("a,0,8,1_000", "duration_s is '1_000'; expected a time"),
+        ("a\0,0,8,1", "job_id is 'a\\x00'; expected a name without control characters"),
+        (
+            "a,0,8,1,0,1,5,,,,,,0",
+            "local_network_s is '0'; expected together with compute_s at least 1e-09 s",
+        ),
         ("a,0,8,1,1,0,5", "network_s is '0'; expected at least 1e-12 s, as network_bytes"),
         ("a,0,8,1,1,1,-5", "network_bytes is '-5'; expected a number of bytes, 0 or"),
         (
@@ -393,8 +403,16 @@ WIDE = "compute_s,network_s,network_bytes,servers,barriers,counting,start_s,end_
 def test_rows_that_no_job_can_have_are_refused(row, said):
     width = len(f"{NEEDED},{WIDE}".split(","))
     padded = row + "," * (width - 1 - row.count(","))
-    message = refused(f"{NEEDED},{WIDE}\ngood,0,8,1,,,,,,,,\n{padded}\n")
+    good = "good,0,8,1" + "," * (width - 4)
+    message = refused(f"{NEEDED},{WIDE}\n{good}\n{padded}\n")
     assert message.startswith(f"x.csv, line 3: {said}")
+
+
+def test_a_workload_that_computes_nothing_needs_a_network_time_on_one_server_too():
+    idle = Pool("idle", (workload("w", compute_s=0.0),), np.ones(1))
+    table = f"{NEEDED},workload,local_network_s\na,0,8,1,w,\nb,0,8,1,w,0\n"
+    with pytest.raises(BadInputError, match=r"local_network_s of job 'b' is 0; .* of w, 0"):
+        jobs_of(parse_job_table(table.encode(), name="x.csv"), CLUSTER, pool=idle)
 
 
 def test_the_name_of_the_cluster_and_the_place_in_memory_are_told():

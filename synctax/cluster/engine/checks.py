@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from synctax.arrays import I64
-from synctax.cluster.jobs import Jobs, Placement, placement_text
+from synctax.cluster.fitting import misplaced, shortest_s, too_large
+from synctax.cluster.jobs import Jobs, placement_text
 from synctax.cluster.machines import Cluster
 from synctax.errors import SynctaxError
 
@@ -38,7 +38,15 @@ def check_jobs(jobs: Jobs, cluster: Cluster) -> None:
     if not np.all((iteration_s > 0) & np.isfinite(iteration_s)):
         at = int(np.flatnonzero(~((iteration_s > 0) & np.isfinite(iteration_s)))[0])
         raise ValueError(f"an iteration of job {jobs.job_id[at]} takes {iteration_s[at]} s")
-    large = np.flatnonzero(jobs.gpus > cluster.total_gpus).tolist()
+    short_s = shortest_s(jobs.compute_s + jobs.tax_s, jobs.network_s, jobs.local_network_s)
+    wrong = ~(short_s > 0) | (jobs.local_network_s < 0) | np.isinf(jobs.local_network_s)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(
+            f"an iteration of job {jobs.job_id[at]} on one server cannot be: compute_s is "
+            f"{jobs.compute_s[at]:g}, local_network_s {jobs.local_network_s[at]:g}"
+        )
+    large = np.flatnonzero(too_large(jobs.gpus, cluster)).tolist()
     if large:
         asked = "1 job asks" if len(large) == 1 else f"{len(large):,} jobs ask"
         raise SynctaxError(
@@ -50,30 +58,15 @@ def check_jobs(jobs: Jobs, cluster: Cluster) -> None:
 
 
 def _check_pinned(jobs: Jobs, cluster: Cluster) -> None:
+    sizes = cluster.gpus.tolist()
     for at, pinned in enumerate(jobs.pinned):
-        wrong = pinned is not None and _wrong(pinned, int(jobs.gpus[at]), cluster.gpus)
-        if wrong:
+        if pinned is None:
+            continue
+        if wrong := misplaced(pinned, int(jobs.gpus[at]), sizes):
             raise SynctaxError(
                 f"job {jobs.job_id[at]} cannot be pinned to {placement_text(pinned)}: "
                 f"{wrong}"
             )
-
-
-def _wrong(pinned: Placement, asked: int, gpus: I64) -> str:
-    workers = sum(one for _, one in pinned)
-    if workers != asked:
-        return f"{workers:,} workers of a job of {asked:,}"
-    servers = [server for server, _ in pinned]
-    if sorted(set(servers)) != servers:
-        return "servers are named once, in ascending order"
-    for server, here in pinned:
-        if not 0 <= server < gpus.size:
-            return f"the cluster has servers 0 to {gpus.size - 1:,}"
-        if here < 1:
-            return f"{here:,} workers on server {server:,}"
-        if here > gpus[server]:
-            return f"server {server:,} has {gpus[server]:,} GPUs"
-    return ""
 
 
 def named(jobs: Jobs, rows: Sequence[int], *, gpus: bool = False) -> str:

@@ -18,6 +18,9 @@ from synctax.cluster.queues.ascending import ascending
 STALE_SHARE, STALE_FEW = 3, 100
 """Ends that are kept, over those that are true, and more of them in any case."""
 
+EXCEEDING = 1 + 1e-9
+"""S of a job alone above which its profile is of a faster network: less is rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -125,7 +128,7 @@ class Floor:
         """Let a job run on servers from now on; as if alone, until `settle`."""
         one = self._placer.place(job, placement, self.now_ns)
         self._rule.enter(one)
-        if one.alone > 1:
+        if one.alone > EXCEEDING:
             self.exceeding.append(job)
         one.project()
         self.free.take(placement)

@@ -149,16 +149,19 @@ class Shares(Free):
         if one.links:
             rates = [*map(self._rate.__getitem__, one.links)]
             one.alone = max(1.0, one.own / min(rates))
-            least = self._share * max(rates) if self._share else 0.0
-            one.limit = one.own / least if least else inf
+            if self._share:
+                leasts = [*map(self._least.__getitem__, one.links)]
+                one.caps = tuple([one.own / least if least else inf for least in leasts])
+                one.limit = min(one.caps)
         one.stretch = self.stretch(one, 1.0)
         one.alone_stretch = self.stretch(one, 1.0 if self._normalise else one.alone)
 
     def factor(self, one: Running) -> float:
         """S: that of the worst link."""
-        worst = max(self._loads(one))
+        loads = self._loads(one)
+        worst = max(loads)
         if worst > one.limit:
-            worst = max(self._at_most(one, link) for link in one.links)
+            worst = max(map(min, loads, one.caps))
         one.load = max(1.0, worst)
         return max(1.0, one.load / one.alone) if self._normalise else one.load
 
@@ -167,7 +170,7 @@ class Shares(Free):
         found = self._loads(one)
         most = max(found, default=0.0)
         if most > one.limit:
-            found = [self._at_most(one, link) for link in one.links]
+            found = [*map(min, found, one.caps)]
             most = max(found)
         return tuple(
             [link for link, load in zip(one.links, found, strict=True) if load == most]
@@ -175,13 +178,6 @@ class Shares(Free):
 
     def _loads(self, one: Running) -> list[float]:
         return [*map(self._load.__getitem__, one.links)]
-
-    def _load_of(self, one: Running, link: int) -> float:  # noqa: ARG002
-        return self._load[link]
-
-    def _at_most(self, one: Running, link: int) -> float:
-        load, least = self._load_of(one, link), self._least[link]
-        return min(load, one.own / least) if least else load
 
 
 class ExpectedShares(Shares):
@@ -206,11 +202,9 @@ class ExpectedShares(Shares):
         return found.values()
 
     def _loads(self, one: Running) -> list[float]:
-        return [self._load_of(one, link) for link in one.links]
-
-    def _load_of(self, one: Running, link: int) -> float:
+        own, among, total, rate = one.own, one.among, self._total, self._rate
         # in this order, a job alone sees its own demand to the last digit
-        return (one.own + (self._total[link] - one.among)) / self._rate[link]
+        return [(own + (total[link] - among)) / rate[link] for link in one.links]
 
 
 def rule(contention: Contention, traffic: Traffic, nics: int, *, alike: bool) -> Rule:

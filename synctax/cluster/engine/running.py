@@ -29,8 +29,10 @@ class Running:
     start_ns : int
     remaining_ns : int or float
         At `since_ns`; whole until the job has been advanced.
+    caps : tuple of float
+        S with MIN_BW on each link, the most that it can be.
     limit : float
-        Load of a link above which MIN_BW may hold for this job.
+        The least of them: load of a link above which MIN_BW may hold for this job.
     load, factor, stretch : float
         S before and after it is divided by `alone` where that is wanted, and the stretch
         that comes of it.
@@ -52,6 +54,7 @@ class Running:
     remaining_ns: int | float
     alone: float = 1.0
     alone_stretch: float = 1.0
+    caps: tuple[float, ...] = ()
     limit: float = inf
     load: float = 1.0
     factor: float = 1.0

@@ -1,5 +1,6 @@
 """Rows of a CSV of jobs as checked numbers."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -11,6 +12,7 @@ import numpy as np
 
 from synctax.arrays import F64, I64, NS_PER_S, Bool
 from synctax.cluster.choices import COUNTINGS
+from synctax.cluster.fitting import shortest_s, too_large
 from synctax.cluster.inputs.faults import Faults
 from synctax.cluster.inputs.job_table import JobTable
 from synctax.cluster.inputs.limits import (
@@ -28,6 +30,8 @@ PROFILE: Final = ("compute_s", "network_s", "network_bytes")
 
 EXACT_S: Final = 2.0**52 / NS_PER_S
 """Up to here the float next to a time is less than half a nanosecond away."""
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 _TIME: Final = f"a time in seconds from 0 to {LARGEST_S:g}"
 
@@ -153,6 +157,9 @@ def check_ids(table: JobTable, faults: Faults) -> None:
     """Note rows without a name, or with one that an earlier row has."""
     ids = table.texts("job_id")
     faults.wrong(~_present(table, "job_id"), "job_id", "what the job is called")
+    if _CONTROL.search("".join(ids)):
+        odd = np.array([bool(_CONTROL.search(one)) for one in ids], np.bool_)
+        faults.wrong(odd, "job_id", "a name without control characters")
     if len(set(ids)) == len(ids):
         return
     first: dict[str, int] = {}
@@ -181,7 +188,7 @@ def _gpus(table: JobTable, faults: Faults, cluster: Cluster) -> I64:
             f"{cluster.total_gpus:,}; take a larger cluster or leave the job out"
         )
 
-    faults.add(gpus > cluster.total_gpus, say)
+    faults.add(too_large(gpus, cluster), say)
     return gpus
 
 
@@ -189,6 +196,9 @@ def _profiles(rows: JobRows, faults: Faults) -> None:
     iteration = rows.compute_s + rows.network_s
     least = f"together with network_s at least {LEAST_ITERATION_S:g} s"
     faults.wrong(rows.given & (iteration < LEAST_ITERATION_S), "compute_s", least)
+    local = shortest_s(rows.compute_s, rows.network_s, rows.local_network_s)
+    least = f"together with compute_s at least {LEAST_ITERATION_S:g} s"
+    faults.wrong(rows.given & (local < LEAST_ITERATION_S), "local_network_s", least)
     sends = rows.given & (rows.network_bytes > 0)
     short = sends & (rows.network_s < LEAST_NETWORK_S)
     expected = f"at least {LEAST_NETWORK_S:g} s, as network_bytes are sent in it"
@@ -232,6 +242,8 @@ def _present(table: JobTable, name: str) -> Bool:
 
 def _floats(texts: Sequence[str]) -> F64:
     """Read numbers; NaN where there is none."""
+    if "_" in "".join(texts):  # Python's own way to group digits
+        return np.array([_float(one) for one in texts], np.float64)
     try:
         return np.array(list(map(float, texts)), np.float64)
     except ValueError:
@@ -240,6 +252,6 @@ def _floats(texts: Sequence[str]) -> F64:
 
 def _float(text: str) -> float:
     try:
-        return float(text)
+        return nan if "_" in text else float(text)
     except ValueError:
         return nan

@@ -1,12 +1,12 @@
 """Where jobs have to run, as the CSV of jobs says it: `0:4;1:4`."""
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from synctax.arrays import I64
+from synctax.cluster.fitting import misplaced
 from synctax.cluster.inputs.faults import Faults
 from synctax.cluster.inputs.job_table import JobTable
 from synctax.cluster.jobs import Placement
@@ -42,32 +42,14 @@ def pins(
     sizes = cluster.gpus.tolist()
     for at in there:
         parts = [_PART.fullmatch(one) for one in texts[at].rstrip(";").split(";")]
-        placement = sorted((int(one[1]), int(one[2])) for one in parts if one)
+        placement = tuple(sorted((int(one[1]), int(one[2])) for one in parts if one))
         if len(placement) < len(parts):
             said[at] = f"expected {_EXAMPLE}"
-        elif problem := _problem(placement, int(gpus[at]), sizes):
+        elif problem := misplaced(placement, int(gpus[at]), sizes):
             said[at] = problem
         else:
-            found[at] = tuple(placement)
+            found[at] = placement
     wrong = np.zeros(len(texts), np.bool_)
     wrong[list(said)] = True
     faults.add(wrong, lambda at: f"servers is {texts[at]!r:.60}; {said[at]}")
     return tuple(found)
-
-
-def _problem(placement: Sequence[tuple[int, int]], gpus: int, sizes: Sequence[int]) -> str:
-    """Say why a placement cannot be; "" where it can."""
-    servers = [server for server, _ in placement]
-    if servers[-1] >= len(sizes):
-        return (
-            f"there is no server {servers[-1]}; expected servers from 0 to {len(sizes) - 1}"
-        )
-    if len(set(servers)) < len(servers):
-        return "a server stands there twice; expected each once"
-    for server, workers in placement:
-        if not 1 <= workers <= sizes[server]:
-            return f"server {server} has {sizes[server]} GPUs; expected 1 to as many"
-    together = sum(workers for _, workers in placement)
-    if together != gpus:
-        return f"these are {together} GPUs; expected {gpus} as in the column gpus"
-    return ""

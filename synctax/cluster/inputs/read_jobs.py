@@ -10,11 +10,13 @@ import numpy as np
 from synctax.arrays import F64, I64, Bool
 from synctax.cluster.characterize.profile import Profile
 from synctax.cluster.choices import COUNTINGS, Counting
+from synctax.cluster.fitting import shortest_s
 from synctax.cluster.inputs.faults import Faults
 from synctax.cluster.inputs.job_profiles import Profiled, profiles_of
 from synctax.cluster.inputs.job_rows import JobRows, in_order, job_rows
 from synctax.cluster.inputs.job_table import JobTable, read_job_table
 from synctax.cluster.inputs.job_tax import job_tax
+from synctax.cluster.inputs.limits import LEAST_ITERATION_S
 from synctax.cluster.inputs.pool import Pool, read_pool
 from synctax.cluster.jobs import Jobs, nic_bytes
 from synctax.cluster.machines import Cluster
@@ -140,6 +142,7 @@ def jobs_of(
     if pool is not None:
         places[drawn] = pool.draw(drawn.size, seed)[drawn]
     profiled = profiles_of(rows, places, pool, cluster)
+    _check_local(rows, profiled, table.name)
     source = np.where(drawn, f"drawn from the pool, seed {seed}", NAMED)
     source[rows.given] = GIVEN
     tax_s, of_tax = job_tax(tax, rows.gpus, profiled.compute_s, profiled.barriers)
@@ -169,6 +172,20 @@ def jobs_of(
         pool="" if pool is None or rows.given.all() else pool.name,
         notes=(*table.notes, *(one for one in notes if one.count), *of_tax),
     )
+
+
+def _check_local(rows: JobRows, profiled: Profiled, name: str) -> None:
+    """Refuse rows that leave nothing of the iteration of a workload on one server."""
+    local_s = profiled.local_network_s
+    short_s = shortest_s(profiled.compute_s, profiled.network_s, local_s)
+    wrong = np.flatnonzero(short_s < LEAST_ITERATION_S)
+    if wrong.size:
+        at = int(wrong[0])
+        raise BadInputError(
+            f"{name}: local_network_s of job {rows.job_id[at]!r:.60} is {local_s[at]:g}; "
+            f"expected at least {LEAST_ITERATION_S:g} s together with the compute time of "
+            f"{profiled.workload[at]}, {profiled.compute_s[at]:g} s"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
