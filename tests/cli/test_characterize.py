@@ -207,6 +207,40 @@ def test_what_was_asked_is_in_the_envelope(characterize):
     }
 
 
+def test_a_table_has_a_line_a_workload_and_fits_a_terminal(characterize):
+    told = characterize().stdout
+    assert told.count("\nresnet-50") == told.count("\nvgg-16") == 1
+    assert "jobs of 2 and 4 GPUs: --gpus 2,4" in told
+    assert len(told.splitlines()) <= 20
+    asked = characterize("--gpus", "2,8").stdout
+    assert asked.count("\nvgg-16") == 2
+    assert "jobs of" not in asked
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"), [("8", [8]), ("2:16", [2, 4, 8, 16]), ("3,6:20", [3, 6, 12, 20])]
+)
+def test_sizes_of_jobs_are_listed_or_doubled(rows, text, sizes):
+    told = rows("--workload", "alexnet", "--gpus", text)
+    assert [row["gpus"] for row in told] == sizes
+
+
+def test_a_rate_is_told_only_where_nothing_may_be_hidden(rows, tmp_path):
+    (tmp_path / "run.log").write_text(ASTRA_LOG)
+    assert rows("--astra-log", "run.log")[0]["nic_gb_per_s"] is None
+    assert rows(JOB)[0]["nic_gb_per_s"] is None
+
+
+def test_a_profile_of_a_faster_network_is_noted(characterize, tmp_path):
+    (tmp_path / "pool.yaml").write_text(
+        "workloads:\n"
+        "  - {name: mine, compute_s: 0.2, network_s: 0.1, sent_bytes_per_worker: 9e7}\n"
+    )
+    asked = ("--pool", "pool.yaml", "--gpus", 4)
+    assert "[rate_above_nic]" in characterize(*asked).stderr
+    assert characterize(*asked, "--nic-gb-per-s", 1).stderr == ""
+
+
 # read
 
 
@@ -302,6 +336,9 @@ def test_kinds_of_gpus_are_listed(characterize):
     told = envelope(characterize("--list-gpu-types", "--format", "json"))
     assert told["schema"] == CHARACTERIZE_GPUS.schema
     assert [row["gpu_type"] for row in told["rows"]] == [one.name for one in gpu_types()]
+    of = {row["gpu_type"]: row for row in told["rows"]}
+    assert (of["v100"]["tensor_cores"], of["p100"]["tensor_cores"]) == ("fp16", None)
+    assert of["h100"]["memory_bytes"] == 80e9
     assert "MI300X" in characterize("--list-gpu-types").stdout
 
 
@@ -319,6 +356,11 @@ def test_kinds_of_gpus_are_listed(characterize):
         (("--gpu-type", "a1000"), "no GPU type 'a1000'; there are k80"),
         (("--gpus", "2,x"), "'x' is no whole number"),
         (("--gpus", "0"), "0 is not in the range"),
+        (("--gpus", "1,024"), "'024' begins with 0: numbers are 1024, not 1,024"),
+        (("--gpus", "8:2"), "'8:2' runs backwards"),
+        (("--gpus", ""), "'' is no whole number; give 8, 2,4,8, or 2:16 by doubling"),
+        (("--dtype", "bf16"), "v100 has no units for bf16"),
+        (("--list-workloads", "--list-gpu-types"), "one list at a time"),
         (("--efficiency", 0), "not above 0"),
         (("--memory-efficiency", 2), "give from 1e-06 to 1"),
         (("--model", "llama3-8b", "--sequence", 8, "--pool", "x"), "no use with --model"),

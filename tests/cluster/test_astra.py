@@ -26,6 +26,7 @@ from tests.cluster.chakra_writing import (
     BROADCAST,
     COLL,
     SEND,
+    blob,
     collective,
     compute,
     flags,
@@ -105,18 +106,36 @@ def test_one_dimension_is_a_ring(n, size):
     assert np.isnan(collective_s(Op.BROADCAST, size, ring(n)))
 
 
+networks = st.lists(
+    st.tuples(st.integers(2, 6), st.floats(1e6, 1e12), st.floats(0, 1e-3)),
+    min_size=1,
+    max_size=4,
+).map(
+    lambda each: AstraNetwork(
+        ("Ring",) * len(each), *(np.array(column) for column in zip(*each, strict=True))
+    )
+)
+
+
+@settings(max_examples=examples(40))
+@given(networks, st.integers(1, 10**12))
+def test_an_all_gather_takes_as_long_as_the_reduce_scatter_that_it_undoes(network, size):
+    gather_s = collective_s(Op.ALL_GATHER, size / network.total, network)
+    assert gather_s == pytest.approx(collective_s(Op.REDUCE_SCATTER, size, network))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("Ring", "Torus", "line 1: topology .*Ring, FullyConnected, Switch"),
+        ("Ring", "Torus", "line 1: topology .*Ring, FullyConnected, Switch.* not 'Torus'"),
         ("[ Ring ]", "Ring", "line 1: topology"),
         ("[ 8 ]", "[ 1 ]", "line 2: npus_count .*2 or more"),
         ("[ 8 ]", "[ 8, 2 ]", "npus_count is a list; expected a list of 1"),
         ("[ 8 ]", "[ 4294967296 ]", "line 2: npus_count"),
         ("[ 8 ]", "[ 2.5 ]", "line 2: npus_count"),
-        ("0.625", "-1", "line 3: bandwidth"),
+        ("0.625", "-1", "line 3: bandwidth .*above 0, not -1"),
         ("0.625", "inf", "line 3: bandwidth"),
-        ("0.625", "fast", "line 3: bandwidth"),
+        ("0.625", "fast", "line 3: bandwidth .*not 'fast'"),
         ("5000.0", "-5", "line 4: latency"),
         ("latency", "delay", "line 4: unknown key delay"),
         ("topology: [ Ring ]\n", "", "topology is missing"),
@@ -153,6 +172,51 @@ def test_log_and_traces_give_time_and_bytes():
     said = notes(found)
     assert list(said) == ["astra_alpha_beta"]
     assert "261 ms for the collectives (−0.1 %), the log 261 ms" in said["astra_alpha_beta"]
+
+
+TWO_LEVELS = AstraNetwork(
+    ("Switch", "Switch"),
+    np.array([4, 2]),
+    np.array([150.0, 0.625]) * GB,
+    np.array([7e-7, 5e-6]),
+)
+
+
+def test_bytes_of_two_levels_are_those_through_nics_and_no_faster_than_these():
+    for log in (None, logged(*[(170_205_805, 150_205_805)] * 8)):
+        found = from_astra(log, traces(*[STEP] * 8), network=TWO_LEVELS)
+        # a ring over two servers, of all gradients
+        assert found.sent_bytes_per_worker == 100e6
+        rate = found.sent_bytes_per_worker / found.network_s
+        assert 0.98 < rate / (0.625 * GB) < 1
+        assert "4 GPUs on each" in notes(found)["placement_assumed"]
+        assert "outermost dimension (all_reduce 100 MB)" in found.bytes_from
+        assert found.hides == (log is not None)
+
+
+def test_bytes_that_no_network_carries_in_the_time_are_said():
+    found = from_astra(
+        logged(*[(30_000, 20_000)] * 8), traces(*[STEP] * 8), network=ring(8)
+    )
+    assert "above the 671 MB/s" in notes(found)["rate_above_network"]
+    # 20 ms of computation in the traces, 10 µs in the log
+    assert "20 ms in the Chakra traces and 10 µs" in notes(found)["astra_files_differ"]
+    none = from_astra(logged(*[(20_000_000, 0)] * 8), traces(*[STEP] * 8), network=ring(8))
+    assert "no time at all" in notes(none)["rate_above_network"]
+    assert "astra_files_differ" not in notes(none)
+
+
+def test_a_log_of_one_gpu_that_communicates_is_said_to_be_cut():
+    assert "cut off" in notes(from_astra(logged((9, 1))))["astra_one_gpu"]
+    assert "astra_one_gpu" not in notes(from_astra(logged((9, 0))))
+
+
+def test_declarations_of_groups_that_cannot_be_read_are_counted():
+    bad = node(1, blob(8, blob(1, b'["[{"pg_name": "3"}]"]')))
+    files = traces(*[trace(bad, compute(5))] * 2)
+    found = from_astra(logged(*[(5_000, 0)] * 2), files)
+    (note,) = [one for one in found.notes if one.reason == "chakra_groups_unread"]
+    assert (note.count, "--astra-groups" in note.detail) == (2, True)
 
 
 pairs = st.lists(

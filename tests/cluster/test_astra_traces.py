@@ -159,6 +159,38 @@ def test_a_collective_of_some_dimensions_is_of_the_gpus_along_these(packed):
     assert sends(of(*[trace(collective(ALL_REDUCE, 400, every))] * 8)).sent_bytes[0] == 700
 
 
+NICS = AstraNetwork(("Ring", "Ring"), np.array([4, 2]), np.ones(2), np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    ("op", "size", "more", "sent"),
+    [
+        (ALL_REDUCE, 800, (), 800),
+        # of 800 a server has 200 left for each GPU
+        (REDUCE_SCATTER, 800, (), 100),
+        (ALL_GATHER, 100, (), 100),
+        (ALL_TO_ALL, 800, (), 400),
+        (BROADCAST, 800, (), 800),
+        (ALL_REDUCE, 800, (flags("involved_dim", [True, False]),), 0),
+        (BROADCAST, 800, (flags("involved_dim", [True, False]),), 0),
+        (BROADCAST, 800, (flags("involved_dim", [False, True]),), 800),
+        (ALL_REDUCE, 800, (text("pg_name", "8"),), 800),
+    ],
+)
+def test_of_two_dimensions_the_outer_one_is_counted(op, size, more, sent):
+    files = of(*[trace(collective(op, size, *more))] * 8)
+    found = sends(files, network=NICS, groups={"8": 8})
+    assert found.sent_bytes.tolist() == [sent] * 8
+    assert found.of_parts == 0
+
+
+def test_what_a_part_of_the_gpus_sends_is_counted_whole_and_said():
+    calls = collective(ALL_REDUCE, 400, text("pg_name", "2")), message(SEND, 300)
+    found = sends(of(*[trace(*calls)] * 8), network=NICS, groups={"2": 2})
+    assert found.sent_bytes.tolist() == [700] * 8
+    assert found.of_parts == 16
+
+
 def test_files_are_found_by_prefix_folder_or_one_of_them(tmp_path):
     prefix = write(tmp_path, STEP, trace(compute(3)))
     (tmp_path / "notes.txt").write_text("no trace")

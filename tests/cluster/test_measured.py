@@ -211,6 +211,19 @@ def test_one_rank_alone_tells_no_tax():
     assert (found.gpus, found.network_s) == (2, pytest.approx(1e-4))
     assert "1 of 2 ranks were read" in notes(found)["ranks_not_read"]
     assert from_tax(measure([mine]), gpus=16).gpus == 16
+    assert found.hides
+
+
+def test_traces_tell_nothing_of_a_smaller_job_and_their_own_steps_count():
+    both = [
+        rank(number, [step(at, 100) for at in range(3)], groups=[PAIR], steps=STEPS)
+        for number in range(2)
+    ]
+    with pytest.raises(SynctaxError, match="traces of 2 ranks tell nothing of a job of 1"):
+        from_tax(measure(both), gpus=1)
+    told = from_tax(measure(both), iterations=7)
+    assert times(told) == times(from_tax(measure(both)))
+    assert "not the 7 iterations" in notes(told)["iterations_marked"]
 
 
 def test_sizes_that_no_trace_tells_are_counted():

@@ -164,8 +164,9 @@ def _logged(log: AstraLog, sent: Sends | None, model_s: float) -> _Times:
     if len(log) == 1 and pace > compute:
         text = (
             "GPU in the log, which communicates with nobody: the log is cut off, or lacks "
+            "the others"
         )
-        notes.append(Note("astra_one_gpu", 1, text + "the others"))
+        notes.append(Note("astra_one_gpu", 1, text))
     other = int((log.other_ns > 0).sum())
     if other:
         most = time_us(float(log.other_ns.max()) / 1e3)

@@ -24,9 +24,9 @@ EFFICIENCY: Final[dict[Precision, float]] = {
     "bf16": 0.4,
 }
 """What matrix products and convolutions reach of the peak of their precision: about the
-middle of what twelve published throughputs of one GPU (NVIDIA's of ResNet-50 and BERT-large,
-TensorFlow's and Lambda's of ResNet-50 and Inception-v3) come to. These are met within a
-factor of 1.45, others within one of 2.2 (docs/characterizing.md)."""
+middle of what twelve published throughputs of one GPU (NVIDIA's of ResNet-50 and
+BERT-large, TensorFlow's and Lambda's of ResNet-50 and Inception-v3) come to. These are met
+within a factor of 1.45, others within one of 2.2 (docs/characterizing.md)."""
 
 MEMORY_EFFICIENCY: Final = 0.75
 """What all other operations reach of the rate of memory."""
