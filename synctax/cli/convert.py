@@ -1,14 +1,20 @@
 """`synctax convert`: traces of other systems into the CSV of jobs."""
 
+from typing import Final
+
 import click
 
 from synctax.cli.options import Finite, output_options
+from synctax.cluster.convert.found import (
+    ATTEMPTS,
+    FORMAT_NAMES,
+    FRACTIONALS,
+    STATUSES,
+    Options,
+)
 from synctax.report.output import Output
 
-_FORMATS = (
-    *("philly", "helios", "acme", "pai", "openb", "spot", "tiresias", "muri"),
-    *("chronus", "pollux", "gavel", "slurm", "csv"),
-)
+_DEFAULT: Final = Options()
 
 
 @click.command()
@@ -16,28 +22,28 @@ _FORMATS = (
 @click.option(
     "--from",
     "source",
-    type=click.Choice(_FORMATS),
+    type=click.Choice(FORMAT_NAMES),
     help="Format of the files.  [default: recognised from how they begin]",
 )
 @click.option(
     "--status",
-    type=click.Choice(("all", "pass")),
-    default="all",
+    type=click.Choice(STATUSES),
+    default=_DEFAULT.status,
     show_default=True,
     help="Which jobs: those that failed or were killed held their GPUs too.",
 )
 @click.option(
     "--attempts",
-    type=click.Choice(("sum", "span")),
-    default="sum",
+    type=click.Choice(ATTEMPTS),
+    default=_DEFAULT.attempts,
     show_default=True,
     help="Run time of a job that was started several times (philly): of all attempts "
     "together, or from the first start to the last end.",
 )
 @click.option(
     "--fractional",
-    type=click.Choice(("round-up", "drop")),
-    default="round-up",
+    type=click.Choice(FRACTIONALS),
+    default=_DEFAULT.fractional,
     show_default=True,
     help="What becomes of jobs that ask for parts of GPUs.",
 )
@@ -81,10 +87,11 @@ def convert(
 ) -> None:
     r"""Convert a trace of jobs into the CSV that simulate reads.
 
-    FILES are one trace: Philly, Helios, Acme (Seren, Kalos), Alibaba PAI v2020, openb v2023
-    and spot v2026, Tiresias, Muri, Chronus, Pollux, Gavel, Slurm's sacct -P, or a CSV of
-    jobs; plain, .gz or .zst. A row that cannot be a job stops nothing and is counted with
-    its reason; without -o and --format these counts are what is shown.
+    FILES are one trace, or - for stdin: Philly, Helios, Acme (Seren, Kalos), Alibaba PAI
+    v2020, openb v2023 and spot v2026, Tiresias, Muri, Chronus, Pollux, Gavel, Slurm's
+    sacct -P, or a CSV of jobs; plain, .gz or .zst. A row that cannot be a job stops nothing
+    and is counted with its reason; without -o and --format these counts are what is shown.
+    Where no row is a job nothing is written, and the exit code is 1.
 
     \b
     Examples:
@@ -93,6 +100,7 @@ def convert(
       synctax convert jobs.txt --status pass -o jobs.csv
     """
     from synctax.cli.convert_stages import Asked, read
+    from synctax.errors import SynctaxError
     from synctax.report import convert_view as view
     from synctax.report.output import emit, notes, show
 
@@ -111,6 +119,9 @@ def convert(
     if out.fmt == "table":
         notes(found.notes, out)
         show(view.parts(found), out)
-        return
-    notes(view.notes(found), out)
-    emit(view.result(found, asked.parameters, out.fmt), out)
+    else:
+        notes(view.notes(found), out)
+    if not len(found):
+        raise SynctaxError(view.nothing(found))
+    if out.fmt != "table":
+        emit(view.result(found, asked.parameters, out.fmt), out)

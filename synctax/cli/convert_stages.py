@@ -6,12 +6,14 @@ from typing import Any, cast
 
 import click
 
+from synctax.cli.asking import read_named
 from synctax.cli.progress import reading
 from synctax.cluster.characterize.pool import default_pool
 from synctax.cluster.convert.convert import Converted
 from synctax.cluster.convert.convert import convert as convert_trace
 from synctax.cluster.convert.found import Attempts, Fractional, Options, Status
 from synctax.cluster.convert.gavel import read_throughputs
+from synctax.cluster.convert.values import time_zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,9 @@ def read(asked: Asked, verbosity: int) -> Converted:
     default = click.core.ParameterSource.DEFAULT
     if asked.throughputs is None and context.get_parameter_source("gpu_type") != default:
         raise click.UsageError("--gpu-type chooses rates of --throughputs; give both")
+    if asked.timezone not in (None, "none"):
+        zone = str(asked.timezone)
+        read_named("--timezone", lambda: time_zone(zone))
     options = asked.options
     sizes = [Path(one).stat().st_size if Path(one).is_file() else 0 for one in asked.files]
     with reading(

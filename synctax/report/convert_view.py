@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _US_PER_S = 1e6
 _DAY_S = 86_400.0
+_MOST_FILES = 3
+"""Files that a message names."""
+
 _MOST_WIDTHS = 6
 """Numbers of GPUs that are listed."""
 
@@ -88,8 +91,20 @@ def notes(found: Converted) -> Iterator[str]:
     for one in found.left:
         yield f"{one.kind}: {note_text(one.note)}"
     yield from map(note_text, found.notes)
-    if not len(found):
-        yield "no job is kept"
+
+
+def nothing(found: Converted) -> str:
+    """Say why no job is kept, and what would help."""
+    files = ", ".join(found.files[:_MOST_FILES])
+    if not found.left:
+        return f"{files}: no job is kept, as there are no rows"
+    most = max(found.left, key=lambda one: one.note.count)
+    text = (
+        f"{files}: no job is kept of {counted(found.read, 'row')}; {most.note.count:,} are "
+        f"{most.note.detail} [{most.note.reason}]"
+    )
+    advice = dict.fromkeys(one.advice for one in found.left if one.advice)
+    return "; ".join([text, *advice])
 
 
 def headline(found: Converted) -> str:
@@ -115,11 +130,9 @@ def parts(found: Converted) -> "Iterator[RenderableType]":
                 Field("first", [one.note.where for one in found.left], right=False, rank=1),
             ]
         )
-    yield ""
     if len(found):
+        yield ""
         yield from _told(found, summary(found))
-    else:
-        yield "no job is kept"
 
 
 def _told(found: Converted, told: Summary) -> Iterator[Sentence]:

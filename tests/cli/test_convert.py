@@ -6,9 +6,11 @@ import json
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
-from synctax.cli.convert import _FORMATS
-from synctax.cluster.convert.convert import FORMAT_NAMES
+from synctax.cli import main
+from synctax.cluster.convert.formats import FORMATS
+from synctax.cluster.convert.found import FORMAT_NAMES
 from synctax.cluster.inputs.named import read_cluster
 from synctax.cluster.inputs.read_jobs import read_jobs
 from synctax.schema.convert import CONVERT
@@ -97,13 +99,67 @@ def test_without_a_format_people_read_the_counts(convert):
     assert told.stderr == ""
 
 
-def test_no_kept_job_is_said(convert, tmp_path):
-    (tmp_path / "x.csv").write_text("job_id,submit,gpus,duration\na,1,0,5\n")
-    assert "no job is kept" in convert("x.csv").stdout
-    told = convert("x.csv", "-o", "jobs.csv")
-    assert told.exit_code == 0
-    assert "no job is kept" in told.stderr
-    assert (tmp_path / "jobs.csv").read_text() == "job_id,submit_s,gpus,duration_s\n"
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ("", "no job is kept, as there are no rows"),
+        ("a,1,0,5\n", "no job is kept of 1 row; 1 are jobs that ask for no GPU [no_gpu]"),
+        ("a,1,4,\nb,1,4,\nc,1,0,5\n", "[no_duration]; --assume-duration-s sets the run"),
+        ("a,1,4\nb,1,0,5\n", "sacct: no --delimiter"),
+    ],
+)
+def test_where_no_job_is_kept_nothing_is_written(convert, tmp_path, rows, says):
+    (tmp_path / "x.csv").write_text("job_id,submit,gpus,duration\n" + rows)
+    assert says in refused(convert("x.csv", "-o", "jobs.csv"), 1)
+    assert not (tmp_path / "jobs.csv").exists()
+    shown = convert("x.csv")
+    assert (shown.exit_code, says in shown.stderr) == (1, True)
+    assert "0 kept" in shown.stdout
+    assert says in refused(convert("x.csv", "--format", "json", "-q"), 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        (["--status", "pass"], "--status all keeps them"),
+        (["--fractional", "drop"], "--fractional round-up keeps them"),
+    ],
+)
+def test_what_would_keep_jobs_is_said(convert, tmp_path, options, advice):
+    head, *rows = (TRACES / "openb_pod_list.csv").read_text().splitlines()
+    (tmp_path / "x.csv").write_text("\n".join([head, rows[1]]))
+    assert advice in refused(convert("x.csv", "-o", "jobs.csv", *options), 1)
+
+
+def test_jobs_come_from_stdin():
+    data = (TRACES / "sacct.txt").read_bytes()
+    args = ["convert", "-", "--format", "json"]
+    told = envelope(CliRunner().invoke(main, args, input=data))
+    assert told["rows_kept"] == 3
+    assert told["files"] == ["stdin"]
+
+
+def test_no_trace_is_written_over(convert, tmp_path):
+    before = (TRACES / "jobs.csv").read_bytes()
+    (tmp_path / "jobs.csv").write_bytes(before)
+    (tmp_path / "link.csv").symlink_to("jobs.csv")
+    assert "overwrite" in refused(convert("link.csv", "-o", "jobs.csv"), 2)
+    assert (tmp_path / "jobs.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize("zone", ["Europe/Nowhere", "UTC+8", "", "Europe"])
+def test_no_such_time_zone_is_wrong_usage(convert, zone):
+    assert "no time zone" in refused(convert(TRACES / "sacct.txt", "--timezone", zone), 2)
+
+
+def test_a_time_zone_that_is_nearly_one_is_named(convert):
+    for zone, meant in (
+        ("utc", "UTC"),
+        ("None", "none"),
+        ("europe/pariss", "Europe/Paris"),
+    ):
+        said = refused(convert(TRACES / "sacct.txt", "--timezone", zone), 2)
+        assert f"did you mean {meant};" in said
 
 
 def test_many_widths_and_models_are_summed_up(convert, tmp_path):
@@ -133,6 +189,12 @@ def test_options_choose_jobs_and_times(convert):
     assert wall["rows_kept"] == 5
 
 
+def test_gavel_says_what_it_needs(convert):
+    said = refused(convert(TRACES / "gavel.trace", "-o", "jobs.csv"), 1)
+    assert "--throughputs simulation_throughputs.json tells the rates" in said
+    assert "--throughputs does not tell" not in said
+
+
 def test_gavel_takes_its_rates_from_a_file(convert, tmp_path):
     rates = ("--throughputs", TRACES / "gavel_throughputs.json")
     told = envelope(convert(TRACES / "gavel.trace", *rates, "--format", "json"))
@@ -159,10 +221,7 @@ def test_what_is_no_trace_names_the_formats(convert, tmp_path):
     assert all(name in said for name in FORMAT_NAMES)
     assert "no.csv" in refused(convert("no.csv"), 3)
     assert "pbs" in refused(convert("x.csv", "--from", "pbs"), 2)
-    assert "no time zone" in refused(
-        convert(TRACES / "sacct.txt", "--timezone", "Europe/Nowhere"), 1
-    )
 
 
 def test_formats_that_may_be_named_are_those_that_are_read():
-    assert set(_FORMATS) == set(FORMAT_NAMES)
+    assert tuple(FORMATS) == FORMAT_NAMES

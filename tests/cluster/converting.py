@@ -27,6 +27,19 @@ def read(*paths: object, source: str | None = None, **options: object) -> Conver
     return found
 
 
+def columns(found: Converted) -> list[tuple]:
+    """Jobs as (id, submission, GPUs, run time)."""
+    return list(
+        zip(
+            found.job_id,
+            found.submit_s.tolist(),
+            found.gpus.tolist(),
+            found.duration_s.tolist(),
+            strict=True,
+        )
+    )
+
+
 def reasons(found: Converted) -> dict[str, int]:
     """How many rows were left out for each reason."""
     return {one.note.reason: one.note.count for one in found.left}

@@ -1,40 +1,22 @@
 """Traces of other systems: what becomes of their rows."""
 
-import gzip
-import io
 import json
-import tarfile
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from synctax.cluster.convert.convert import FORMAT_NAMES, convert
 from synctax.cluster.convert.summary import summary
-from synctax.errors import BadInputError, SynctaxError
+from synctax.errors import BadInputError
 from tests.cluster.converting import (
-    OF_LINES,
     TRACES,
+    columns,
     noted,
     philly_job,
     philly_jobs,
     read,
     reasons,
 )
-
-
-def columns(found) -> list[tuple]:
-    """Jobs as (id, submission, GPUs, run time)."""
-    return list(
-        zip(
-            found.job_id,
-            found.submit_s.tolist(),
-            found.gpus.tolist(),
-            found.duration_s.tolist(),
-            strict=True,
-        )
-    )
-
 
 # published samples, with numbers that follow from their rows
 
@@ -188,6 +170,50 @@ def test_philly_jobs_with_other_keys_first_or_broken_are_each_counted(tmp_path):
     assert "line 3" in found.left[0].note.where
 
 
+def test_jobs_of_a_log_may_be_lines(tmp_path):
+    jobs = philly_jobs()
+    (tmp_path / "log").write_text("\n".join(map(json.dumps, jobs)))
+    found, listed = read(tmp_path / "log"), read(TRACES / "philly_cluster_job_log.json")
+    assert columns(found) == columns(listed)
+    assert noted(found) == noted(listed)
+    (tmp_path / "log").write_text(json.dumps(jobs[0]))
+    assert (len(read(tmp_path / "log")), noted(read(tmp_path / "log"))) == (1, {})
+
+
+@pytest.mark.parametrize("detail", [None, [], [{"ip": "m1"}], [{"ip": "m1", "gpus": None}]])
+def test_an_attempt_that_does_not_tell_its_gpus_is_said(tmp_path, detail):
+    times = "2017-10-07 01:10:00", "2017-10-07 01:20:00"
+    untold, second = philly_job(times), philly_job(times, times, jobid="b")
+    untold["attempts"][0]["detail"] = second["attempts"][1]["detail"] = detail
+    (tmp_path / "log").write_text(json.dumps([untold, second]))
+    found = read(tmp_path / "log")
+    assert (found.job_id, reasons(found), noted(found)) == (("b",), {"no_gpus": 1}, {})
+    second["attempts"][0]["detail"] = [{"ip": "m1", "gpus": []}]
+    (tmp_path / "log").write_text(json.dumps([second]))
+    assert reasons(read(tmp_path / "log")) == {"no_gpu": 1}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            '["gpu0", "gpu1"]',
+            "5",
+            "attempts[0].detail[0].gpus is a number, expected",
+        ),
+        ('"Pass"', "7", "status is a number, expected a text or nothing"),
+        ('"Pass"', "x", 'no JSON from "x'),
+        ('"0a1b2c"', "[" * 9000 + "]" * 9000, "lists in lists, too many"),
+    ],
+)
+def test_what_is_wrong_with_an_entry_is_said_in_words(tmp_path, old, new, says):
+    good = json.dumps(philly_job(("2017-10-07 01:10:00", "2017-10-07 01:20:00")))
+    (tmp_path / "log").write_text(f"[{good.replace(old, new, 1)}]")
+    found = read(tmp_path / "log")
+    assert reasons(found) == {"malformed": 1}
+    assert says in found.left[0].note.where
+
+
 def test_a_log_without_a_job_or_of_another_kind(tmp_path):
     (tmp_path / "log").write_text("[]\n")
     assert read(tmp_path / "log", source="philly").read == 0
@@ -267,51 +293,6 @@ def test_openb_and_spot_round_parts_of_gpus_up_or_leave_them_out():
     assert reasons(read(TRACES / "spot_job_info.csv", fractional="drop")) == {"fraction": 1}
 
 
-def test_slurm_counts_gpus_of_all_types_once_and_no_steps():
-    found = read(TRACES / "sacct.txt")
-    assert columns(found) == [
-        ("501", 0.0, 8, 7200.0),
-        ("502_1", 300.0, 2, 90_000.0),  # typed only, more than a day
-        ("504", 900.0, 4, 60.0),
-    ]
-    assert reasons(found) == {"no_start": 2, "no_end": 1, "step": 2, "no_gpu": 1}
-    assert read(TRACES / "sacct.txt", status="pass").job_id == ("501",)
-
-
-def sacct(tmp_path, *rows: str, head="JobIDRaw|Submit|Start|End|ReqTRES|ElapsedRaw"):
-    (tmp_path / "sacct.txt").write_text("\n".join([head, *rows]) + "\n")
-    return tmp_path / "sacct.txt"
-
-
-def test_slurm_times_since_1970_and_other_columns(tmp_path):
-    path = sacct(
-        tmp_path,
-        "7|1767225600|1767225610|1767229210|gres/gpu=1|3500",
-        "8|1767225600|1767225610|1767229210||3600",
-        "9|1767225600|1767225610|1767229210|gres/gpu=1|",
-    )
-    found = read(path)
-    assert columns(found) == [("7", 0.0, 1, 3500.0), ("9", 0.0, 1, 3600.0)]
-    assert reasons(found) == {"no_allocation": 1}
-    assert noted(found) == {"elapsed_differs": 1}
-
-
-@pytest.mark.parametrize("elapsed", ["soon", "1-2", "00:00:-1"])
-def test_slurm_run_times_that_are_none_are_said(tmp_path, elapsed):
-    head = "JobID|Submit|Start|End|AllocTRES|Elapsed"
-    row = f"7|1767225600|1767225610|1767229210|gres/gpu=1|{elapsed}"
-    found = read(sacct(tmp_path, row, head=head))
-    assert reasons(found) == {"time": 1}
-
-
-def test_slurm_in_a_zone_knows_its_changes_of_the_clock(tmp_path):
-    row = "1|2026-10-25T00:00:00|2026-10-25T01:00:00|2026-10-25T05:00:00|gres/gpu=1|"
-    assert read(sacct(tmp_path, row)).duration_s.tolist() == [4 * 3600.0]
-    found = read(sacct(tmp_path, row), timezone="Europe/Paris")
-    assert found.duration_s.tolist() == [5 * 3600.0]
-    assert found.origin == "2026-10-25 00:00:00 (Europe/Paris)"
-
-
 def test_gavel_needs_rates_and_reads_every_layout(tmp_path):
     rates = {("A", 2): 4.0}
     rows = (
@@ -333,9 +314,9 @@ def test_gavel_needs_rates_and_reads_every_layout(tmp_path):
 
 def test_a_csv_of_jobs_keeps_what_only_it_has(tmp_path):
     (tmp_path / "jobs.csv").write_text(
-        "job_id,submit_s,gpus,duration_s,workload,compute_s,servers\n"
-        'b,20,8,60,,0.5,"0:4;1:4"\n'
-        "a,10,8,60,bert-base,,\n"
+        "job_id,submit_s,gpus,duration_s,workload,compute_s,network_s,network_bytes,servers"
+        '\nb,20,8,60,,0.5,0.1,1e9,"0:4;1:4"\n'
+        "a,10,8,60,bert-base,,,,\n"
     )
     found = read(tmp_path / "jobs.csv")
     assert columns(found) == [("a", 0.0, 8, 60.0), ("b", 10.0, 8, 60.0)]
@@ -360,7 +341,7 @@ def test_a_csv_of_jobs_keeps_what_only_it_has(tmp_path):
         ("b,-10,8,60", "out_of_range"),
         ("b,10,8,1e10", "out_of_range"),
         ("b,10,8", "columns"),
-        ('b,10,8,"60', "columns"),
+        ('b,10,8,"60', "quotes"),
         ("b,10,0,60", "no_gpu"),
     ],
 )
@@ -375,135 +356,10 @@ def test_a_row_that_is_no_job_has_its_reason_and_its_line(tmp_path, row, reason)
 
 def test_a_job_that_starts_before_it_is_submitted_is_kept_with_a_note(tmp_path):
     path = tmp_path / "jobs.csv"
-    path.write_text("job_id,submit_s,gpus,duration_s,start_s,end_s\na,5,1,1,4,5\n")
-    assert noted(read(path)) == {"start_before_submit": 1}
-
-
-# files
-
-
-@pytest.mark.parametrize("one", OF_LINES, ids=lambda one: one.files[0])
-def test_every_format_is_recognised_and_may_be_named(one, tmp_path):
-    paths = one.write(tmp_path, one.lines())
-    found = read(*paths)
-    assert found.format == one.name
-    named = read(*paths, source=one.name)
-    assert columns(named) == columns(found)
-    assert one.name in FORMAT_NAMES
-
-
-def test_order_of_columns_and_their_case_do_not_matter(tmp_path):
-    head, *rows = [one.split(",") for one in OF_LINES[0].lines()]
-    table = [[one.upper() for one in head], *rows]
-    text = "\r\n".join(",".join(reversed(one)) for one in table)
-    (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
-    plain = read(TRACES / "helios_cluster_log.csv")
-    assert columns(read(tmp_path / "x.csv")) == columns(plain)
-
-
-def test_a_header_with_a_mark_that_is_never_closed_is_read_as_it_can_be(tmp_path):
-    (tmp_path / "x.csv").write_text('job_id,submit,gpus,duration,"note\na,1,2,3,b\n')
-    assert columns(read(tmp_path / "x.csv")) == [("a", 0.0, 2, 3.0)]
-
-
-def test_compressed_files_and_several_of_one_format(tmp_path):
-    rows = OF_LINES[0].lines()
-    (tmp_path / "a.csv.gz").write_bytes(gzip.compress("\n".join(rows[:2]).encode()))
-    (tmp_path / "b.csv").write_text("\n".join([rows[0], *rows[3:]]))
-    found = read(tmp_path / "a.csv.gz", tmp_path / "b.csv")
-    assert found.job_id == ("101", "103", "105")
-    assert len(found.files) == 2
-
-
-def test_a_damaged_file_gives_what_was_before_the_damage(tmp_path):
-    lines = OF_LINES[0].lines()
-    data = gzip.compress("\n".join([*lines, *[lines[1]] * 2000]).encode())
-    (tmp_path / "a.csv.gz").write_bytes(data[:-40])
-    found = read(tmp_path / "a.csv.gz")
-    assert "gzip_truncated" in noted(found)
-    assert len(found) >= 1
-
-
-@pytest.mark.parametrize(
-    ("data", "says"),
-    [
-        (b"", "is empty"),
-        (b"\n \n", "is empty"),
-        (b"a,b\n1,2\n", "no trace of jobs that is known"),
-        (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
-        (b"PK\3\4rest", "archive"),
-    ],
-)
-def test_what_is_no_trace_is_refused_in_words(tmp_path, data, says):
-    (tmp_path / "x").write_bytes(data)
-    with pytest.raises(BadInputError, match=says):
-        read(tmp_path / "x")
-
-
-def test_an_archive_is_to_be_unpacked(tmp_path):
-    with tarfile.open(tmp_path / "t.tar.gz", "w:gz") as archive:
-        info = tarfile.TarInfo("cluster_job_log")
-        info.size = 3
-        archive.addfile(info, io.BytesIO(b"[]\n"))
-    with pytest.raises(BadInputError, match="unpack it"):
-        read(tmp_path / "t.tar.gz")
-
-
-def test_no_file_and_no_such_format_are_wrong_calls():
-    with pytest.raises(ValueError, match="0 files"):
-        convert([])
-    with pytest.raises(ValueError, match="as pbs"):
-        convert(["x"], source="pbs")
-
-
-def test_formats_are_not_mixed_and_columns_are_needed():
-    with pytest.raises(BadInputError, match="several formats"):
-        read(TRACES / "sacct.txt", TRACES / "jobs.csv")
-    with pytest.raises(BadInputError, match="no column job_id, gpu_num"):
-        read(TRACES / "sacct.txt", source="helios")
-    with pytest.raises(BadInputError, match="cannot be read"):
-        read(TRACES / "nothing.csv")
-    with pytest.raises(SynctaxError, match="no time zone"):
-        read(TRACES / "sacct.txt", timezone="Europe/Nowhere")
-
-
-def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("synctax.cluster.convert.lines.MOST_BYTES", 1000)
-    with (tmp_path / "x.csv").open("w") as file:
-        file.write("job_id,submit,gpus,duration\n" + "x" * 600_000)
-    with pytest.raises(BadInputError, match="a line of more than"):
-        read(tmp_path / "x.csv")
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "says"),
-    [
-        ("nodes.csv", "sn,cpu_milli,memory_mib,gpu,model\n", "openb's list"),
-        ("machines", "m31,8, 24GB\n", "Philly's list"),
-        ("machines.csv", "machineId, number of GPUs, single GPU mem\n", "Philly's list"),
-        ("pai_sensor_table.csv", "a,b\n", "not read"),
-        ("pai_job_table.header", "job_name\n", "header"),
-        ("n.csv", "num_switch,num_node_p_switch,num_gpu_p_node\n", "specification"),
-        ("n.csv", "num_switch,num_node_p_switch,num_gpu_p_node\nx,2,8\n", "x x 2 servers"),
-    ],
-)
-def test_lists_of_machines_are_told(tmp_path, name, text, says):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(BadInputError, match=says):
-        read(tmp_path / name)
-    with pytest.raises(BadInputError, match="has no jobs"):
-        read(tmp_path / name, source="tiresias")
-
-
-def test_jobs_are_in_order_of_submission_from_the_first_kept_one(tmp_path):
-    jobs = philly_jobs()
-    (tmp_path / "log").write_text(json.dumps(jobs[::-1]))
-    found, other = read(tmp_path / "log"), read(TRACES / "philly_cluster_job_log.json")
-    assert columns(found) == columns(other)
-    assert found.submit_s[0] == 0.0
-    assert np.all(np.diff(found.submit_s) >= 0)
-    assert_array_equal(found.start_s, other.start_s)
-    (tmp_path / "none").write_text("job_id,submit,gpus,duration\n")
-    none = read(tmp_path / "none")
-    with pytest.raises(ValueError, match="no jobs"):
-        summary(none)
+    rows = "a,5,1,1,4,5\nb,9,1,1,7,8\n"
+    path.write_text("job_id,submit_s,gpus,duration_s,start_s,end_s\n" + rows)
+    found = read(path)
+    assert noted(found) == {"start_before_submit": 2, "measured_before_zero": 1}
+    # a time before the first submission would be below 0, which no CSV of jobs may have
+    assert_array_equal(found.start_s, [np.nan, 2.0])
+    assert_array_equal(found.end_s, [np.nan, 3.0])

@@ -3,7 +3,6 @@
 from array import array
 from collections.abc import Iterable, Mapping
 from math import ceil, isnan
-from typing import Final
 
 from synctax.cluster.convert.found import Job, Options, Tally
 from synctax.cluster.convert.models import plain
@@ -18,13 +17,12 @@ from synctax.cluster.convert.reasons import (
     NUMBER,
     RANGE,
     REPEATED,
+    REQUEUED,
     LeftOutError,
 )
-
-MAX_S: Final = 9.2e9
-"""Largest time: int64 ns hold no more."""
-
-MAX_GPUS: Final = 2**31 - 1
+from synctax.cluster.inputs.pool import spelled
+from synctax.cluster.jobs import LARGEST_S
+from synctax.planning.possible import LARGEST_COUNT
 
 _EXACT = 1e-6
 """What adding up parts of GPUs leaves of a whole one."""
@@ -36,7 +34,8 @@ class Kept:
     def __init__(self, options: Options, workloads: Mapping[str, str]) -> None:
         self._options = options
         self._workloads = workloads
-        self._ids: set[str] = set()
+        self._known = {spelled(name) for name in workloads.values()}
+        self._at: dict[str, int] = {}
         self.job_id: list[str] = []
         self.submit_s, self.duration_s = array("d"), array("d")
         self.start_s, self.end_s = array("d"), array("d")
@@ -63,17 +62,45 @@ class Kept:
             raise LeftOutError(NO_SUBMIT)
         if not job.job_id:
             raise LeftOutError(NO_ID)
-        if job.job_id in self._ids:
-            raise LeftOutError(REPEATED, job.job_id)
+        at = self._at.get(job.job_id)
+        if at is not None:
+            self._other_run(job, at)
         if job.start_s < submit_s:
             tally.note("start_before_submit", "jobs that start before they are submitted")
-        self._ids.add(job.job_id)
-        self._store(job, submit_s, gpus, duration_s)
+        if self._options.status == "pass" and job.passed is None:
+            tally.note(
+                "status_unknown",
+                "jobs of which the trace tells no status: --status pass keeps them",
+            )
+        if at is None:
+            self._at[job.job_id] = len(self.job_id)
+            self._store(job, submit_s, gpus, duration_s, tally)
+            return
+        self.submit_s[at], self.gpus[at], self.duration_s[at] = submit_s, gpus, duration_s
+        self.start_s[at], self.end_s[at] = job.start_s, job.end_s
+        tally.leave(REQUEUED, f"{job.job_id} ran again")
 
-    def _store(self, job: Job, submit_s: float, gpus: int, duration_s: float) -> None:
-        for name, value in (job.more or {}).items():
+    def _other_run(self, job: Job, at: int) -> None:
+        """Tell a run that is later than the one that is kept from all other rows."""
+        if not job.again or job.start_s == self.start_s[at]:
+            raise LeftOutError(REPEATED, job.job_id)
+        if job.start_s < self.start_s[at]:
+            raise LeftOutError(REQUEUED, f"{job.job_id} ran again")
+
+    def _store(
+        self, job: Job, submit_s: float, gpus: int, duration_s: float, tally: Tally
+    ) -> None:
+        more = job.more or {}
+        for name, value in more.items():
             self.more.setdefault(name, {})[len(self.job_id)] = value
-        told = (job.more or {}).get("workload", "")
+        told = str(more.get("workload", ""))
+        if told and "compute_s" not in more and spelled(told) not in self._known:
+            tally.note(
+                "workload_unknown",
+                "jobs with a workload that the built-in pool does not have: simulate needs "
+                "a --pool that has it",
+                told,
+            )
         self.job_id.append(job.job_id)
         self.submit_s.append(submit_s)
         self.gpus.append(gpus)
@@ -82,12 +109,12 @@ class Kept:
         self.end_s.append(job.end_s)
         self.model.append(job.model)
         named = self._workloads.get(plain(job.model), "") if job.model else ""
-        self.workload.append(str(told) or named)
+        self.workload.append(told or named)
 
     def _whole(self, job: Job, tally: Tally) -> int:
         if isnan(job.gpus):
             raise LeftOutError(NO_GPUS)
-        if not 0 < job.gpus <= MAX_GPUS:
+        if not 0 < job.gpus <= LARGEST_COUNT:
             raise LeftOutError(NUMBER, f"{job.gpus:g} GPUs")
         gpus = ceil(job.gpus - _EXACT) or 1
         if job.shared or gpus != job.gpus:
@@ -127,6 +154,6 @@ class Kept:
 
 
 def _inside(seconds: float, name: str) -> float:
-    if seconds < 0 or seconds > MAX_S:
+    if seconds < 0 or seconds > LARGEST_S:
         raise LeftOutError(RANGE, f"{name} at {seconds:g} s")
     return seconds

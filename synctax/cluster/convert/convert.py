@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
@@ -14,9 +13,6 @@ from synctax.cluster.convert.lines import Source, look
 from synctax.cluster.convert.models import by_model
 from synctax.cluster.convert.values import Clock
 from synctax.notes import Note
-
-FORMAT_NAMES: Final = tuple(FORMATS)
-"""What `source` may be."""
 
 _US = 1e6
 
@@ -121,6 +117,13 @@ def convert(
     clock = Clock(asked.timezone, tally)
     kept = Kept(asked, by_model(workloads))
     kept.add(told.read(jobs, asked, tally), tally)
+    tally.file, tally.line = jobs[0].path, 0
+    if tally.zoned and tally.unzoned and clock.name is None:
+        tally.note(
+            "zones_mixed",
+            "traces in which some times name their zone and others do not: those are taken "
+            "for UTC; --timezone tells theirs",
+        )
     for one in aside:
         tally.file, tally.line = one.path, 0
         tally.note("file_without_jobs", "files that have no jobs, not read")
@@ -146,6 +149,15 @@ def _converted(
 
     rows = order.tolist()
     place = {row: at for at, row in enumerate(rows)}
+    start_s, end_s = since(kept.start_s), since(kept.end_s)
+    early = (start_s < 0) | (end_s < 0)
+    if early.any():
+        start_s[early] = end_s[early] = np.nan
+        tally.note(
+            "measured_before_zero",
+            "jobs that ran before the first submission: their measured times are left out",
+            times=int(early.sum()),
+        )
     return Converted(
         format=told.name,
         title=told.title,
@@ -155,22 +167,22 @@ def _converted(
         submit_s=since(kept.submit_s),
         gpus=np.array(kept.gpus, np.int64)[order],
         duration_s=np.array(kept.duration_s, np.float64)[order],
-        start_s=since(kept.start_s),
-        end_s=since(kept.end_s),
+        start_s=start_s,
+        end_s=end_s,
         workload=tuple(kept.workload[row] for row in rows),
         model=tuple(kept.model[row] for row in rows),
         more={
             name: {place[row]: value for row, value in values.items()}
             for name, values in kept.more.items()
         },
-        origin=_origin(told, first_s, clock) if rows else "",
+        origin=_origin(told, first_s, clock, tally) if rows else "",
         left=tally.left,
         notes=tally.notes,
     )
 
 
-def _origin(told: Format, first_s: float, clock: Clock) -> str:
+def _origin(told: Format, first_s: float, clock: Clock, tally: Tally) -> str:
     if told.clock == "":
         return f"{first_s:.15g} s on the clock of the trace"
-    zone = clock.name or "as the trace writes it"
-    return f"{clock.text(first_s)} ({zone})"
+    as_it_stands = "as the trace writes it" if tally.unzoned else "UTC"
+    return f"{clock.text(first_s)} ({clock.name or as_it_stands})"

@@ -8,9 +8,10 @@ from synctax.cluster.convert.chronus import CHRONUS
 from synctax.cluster.convert.found import Job, Options, Tally
 from synctax.cluster.convert.gavel import GAVEL
 from synctax.cluster.convert.helios import HELIOS
-from synctax.cluster.convert.lines import Source
+from synctax.cluster.convert.lines import Source, shown
 from synctax.cluster.convert.machine_lists import machines
 from synctax.cluster.convert.muri import MURI
+from synctax.cluster.convert.nearest import nearest
 from synctax.cluster.convert.openb import OPENB
 from synctax.cluster.convert.own import OWN
 from synctax.cluster.convert.pai import PAI
@@ -18,6 +19,7 @@ from synctax.cluster.convert.philly import PHILLY
 from synctax.cluster.convert.pollux import POLLUX
 from synctax.cluster.convert.slurm import SLURM
 from synctax.cluster.convert.spot import SPOT
+from synctax.cluster.convert.table import TableFormat
 from synctax.cluster.convert.tiresias import TIRESIAS
 from synctax.errors import BadInputError
 
@@ -98,10 +100,7 @@ def recognise(sources: Sequence[Source]) -> tuple[Format, list[Source], list[Sou
         elif machines(source):
             aside.append(source)
         else:
-            raise BadInputError(
-                f"{source.path} is no trace of jobs that is known; known are "
-                f"{_titles()}; its first line is {source.first_line!r:.120}"
-            )
+            raise BadInputError(_unknown(source))
     if len(found) > 1:
         each = ", ".join(f"{ones[0].name} ({name})" for name, ones in found.items())
         raise BadInputError(f"files of several formats: {each}; convert them one by one")
@@ -128,5 +127,13 @@ def chosen(
     return FORMATS[name], jobs, aside
 
 
-def _titles() -> str:
-    return ", ".join(f"{one.name} ({one.title})" for one in FORMATS.values())
+def _unknown(source: Source) -> str:
+    begins = shown(source.first_line)
+    if source.damage.detail:
+        return (
+            f"{source.path}: {source.damage.detail}, and what is left of it, {begins}, "
+            "tells no trace"
+        )
+    tables = [one for one in FORMATS.values() if isinstance(one, TableFormat)]
+    told = nearest(source, tables) or f"known are {', '.join(FORMATS)}"
+    return f"{source.path} begins {begins}: no trace of jobs that is known; {told}"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import nan
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from synctax.cluster.convert.reasons import Kind, Reason
 from synctax.notes import Note
@@ -11,6 +11,16 @@ from synctax.notes import Note
 Attempts = Literal["sum", "span"]
 Status = Literal["all", "pass"]
 Fractional = Literal["round-up", "drop"]
+
+ATTEMPTS: Final[tuple[Attempts, ...]] = get_args(Attempts)
+STATUSES: Final[tuple[Status, ...]] = get_args(Status)
+FRACTIONALS: Final[tuple[Fractional, ...]] = get_args(Fractional)
+
+FORMAT_NAMES: Final = (
+    *("philly", "helios", "acme", "pai", "openb", "spot", "muri", "chronus", "tiresias"),
+    *("pollux", "gavel", "slurm", "csv"),
+)
+"""Formats that are read, those before others that could be taken for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +58,9 @@ class Job(NamedTuple):
 
     `duration_s` is None where it is the end less the start. `gpus` may be a fraction, and
     `shared` says that the job asks for parts of GPUs even if they add up to whole ones.
-    `passed` is None where the trace tells no status. `more` holds columns of the CSV of
-    jobs that only that CSV has.
+    `passed` is None where the trace tells it of no job. `again` says that a job of the
+    same id is an earlier or later run of it. `more` holds columns of the CSV of jobs that
+    only that CSV has.
     """
 
     job_id: str
@@ -61,15 +72,20 @@ class Job(NamedTuple):
     passed: bool | None = None
     model: str = ""
     shared: bool = False
+    again: bool = False
     more: Mapping[str, str | float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Rows that became no job for one reason; `note` counts them and names the first."""
+    """Rows that became no job for one reason; `note` counts them and names the first.
+
+    `advice` says what would make jobs of them; empty where nothing would.
+    """
 
     kind: Kind
     note: Note
+    advice: str = ""
 
 
 @dataclass(slots=True)
@@ -78,15 +94,21 @@ class _Counted:
     count: int
     where: str
     kind: Kind = "rejected"
+    advice: str = ""
 
 
 class Tally:
-    """Counts of rows while a trace is read; `file` and `line` say where that is."""
+    """Counts of rows while a trace is read; `file` and `line` say where that is.
+
+    `zoned` and `unzoned` say whether there were times that name their zone, or count from
+    1970, and such that do not.
+    """
 
     def __init__(self) -> None:
         self.read = 0
         self.file = ""
         self.line = 0
+        self.zoned = self.unzoned = False
         self._left: dict[str, _Counted] = {}
         self._notes: dict[str, _Counted] = {}
 
@@ -94,8 +116,9 @@ class Tally:
         """Count the row in hand as one that becomes no job."""
         counted = self._left.get(reason.name)
         if counted is None:
-            words, where = reason.words, self._where(found)
-            counted = self._left[reason.name] = _Counted(words, 0, where, reason.kind)
+            counted = self._left[reason.name] = _Counted(
+                reason.words, 0, self._where(found), reason.kind, reason.advice
+            )
         counted.count += times
 
     def note(self, name: str, words: str, found: str = "", *, times: int = 1) -> None:
@@ -115,7 +138,7 @@ class Tally:
         found = sorted(
             self._left.items(), key=lambda one: (one[1].kind != "rejected", -one[1].count)
         )
-        return tuple(Left(one.kind, _note(name, one)) for name, one in found)
+        return tuple(Left(one.kind, _note(name, one), one.advice) for name, one in found)
 
     @property
     def notes(self) -> tuple[Note, ...]:

@@ -18,10 +18,18 @@ from math import nan
 from os import PathLike
 from typing import Final
 
+import msgspec
+
 from synctax.cluster.convert import wanted
 from synctax.cluster.convert.found import Job, Options, Tally
-from synctax.cluster.convert.lines import Source
-from synctax.cluster.convert.reasons import COLUMNS, NO_THROUGHPUT, LeftOutError
+from synctax.cluster.convert.json_words import fault
+from synctax.cluster.convert.lines import Source, shown
+from synctax.cluster.convert.reasons import (
+    COLUMNS,
+    NO_RATES,
+    NO_THROUGHPUT,
+    LeftOutError,
+)
 from synctax.cluster.convert.values import count, number
 from synctax.errors import BadInputError
 
@@ -31,7 +39,11 @@ LAYOUTS: Final = {6: (3, 4, 5), 7: (4, 5, 6), 9: (4, 8, 5), 10: (5, 9, 6)}
 ALONE: Final = "null"
 """Key of the rate of a job that shares its GPUs with none."""
 
-_KEY = re.compile(r"\('(?P<model>.*)', (?P<gpus>\d+)\)")
+MOST_BYTES: Final = 256 * 1024 * 1024
+"""No file of rates is larger."""
+
+_MOST_RATE = 1e12
+_KEY = re.compile(r"\('(?P<model>.*)', (?P<gpus>\d{1,9})\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +74,7 @@ class Gavel:
             if "\t" not in source.first_line:
                 raise BadInputError(
                     f"{source.path} is no {self.title}: its first line has no tab; it is "
-                    f"{source.first_line!r:.120}"
+                    f"{shown(source.first_line)}"
                 )
             for line in source.lines(tally):
                 tally.read += 1
@@ -88,7 +100,9 @@ def _job(row: list[str], options: Options, job_id: str) -> Job:
     taken, kind = count(steps, "steps"), row[0].strip()
     duration_s = nan
     if options.assumed_duration_s is None:
-        rate = (options.rates or {}).get((kind, int(gpus) if gpus == gpus else 0))
+        if options.rates is None:
+            raise LeftOutError(NO_RATES, f"{kind} on {gpus_of.strip()} GPUs")
+        rate = options.rates.get((kind, int(gpus) if gpus == gpus else 0))
         if not rate:
             raise LeftOutError(NO_THROUGHPUT, f"{kind} on {gpus_of.strip()} GPUs")
         duration_s = taken / rate
@@ -118,30 +132,38 @@ def read_throughputs(
     BadInputError
         If the file is none of these, or has no such GPU.
     """
-    import msgspec
-
+    text = _bounded(path)
     try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            told = msgspec.json.decode(
-                file.read(), type=dict[str, dict[str, dict[str, object]]]
-            )
-    except OSError as error:
-        raise BadInputError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except msgspec.DecodeError as error:
+        told = msgspec.json.decode(text, type=dict[str, dict[str, dict[str, object]]])
+    except (msgspec.DecodeError, RecursionError) as error:
         raise BadInputError(
-            f"{path} has no throughputs as Gavel writes them: {error}; give its "
-            "simulation_throughputs.json"
+            f"{path} has no throughputs as Gavel writes them: {fault(error, text)}; give "
+            "its simulation_throughputs.json"
         ) from error
     if gpu_type not in told:
         raise BadInputError(
-            f"{path} has no throughputs of {gpu_type}; it has {', '.join(told)}"
+            f"{path} has no throughputs of {gpu_type}; it has {', '.join(told):.200}"
         )
     found = {}
     for key, rates in told[gpu_type].items():
         parsed, alone = _KEY.fullmatch(key), rates.get(ALONE)
-        if parsed is not None and isinstance(alone, int | float) and alone > 0:
+        if parsed and isinstance(alone, int | float) and 0 < alone <= _MOST_RATE:
             found[parsed["model"], int(parsed["gpus"])] = float(alone)
     return found
+
+
+def _bounded(path: str | PathLike[str]) -> bytes:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            text = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if len(text) > MOST_BYTES:
+        raise BadInputError(
+            f"{path} has more than {MOST_BYTES:,} bytes; give Gavel's "
+            "simulation_throughputs.json"
+        )
+    return text
 
 
 GAVEL: Final = Gavel()

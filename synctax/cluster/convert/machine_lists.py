@@ -25,6 +25,7 @@ _BY_NAME = {
 """What files are, by their names."""
 
 _PHILLY_MACHINES = re.compile(r"m\d+\s*,\s*\d+\s*,\s*\d+\s*GB")
+_COUNT = re.compile(r"\d{1,9}")
 _SPECIFICATION = ("num_switch", "num_node_p_switch", "num_gpu_p_node")
 
 
@@ -54,7 +55,7 @@ def _specification(source: Source, header: Header) -> str:
     switches, nodes, gpus = (header.cell(name)(row).strip() for name in _SPECIFICATION)
     servers = (
         f"{int(switches) * int(nodes)}"
-        if switches.isdecimal() and nodes.isdecimal()
+        if _COUNT.fullmatch(switches) and _COUNT.fullmatch(nodes)
         else f"{switches} x {nodes}"
     )
     return (

@@ -15,14 +15,14 @@ from typing import Final
 from synctax.cluster.convert import wanted
 from synctax.cluster.convert.found import Job, Options, Tally
 from synctax.cluster.convert.table import Header, Make, Row, TableFormat
-from synctax.cluster.convert.values import absent, count, number
+from synctax.cluster.convert.values import count, number
 
 _MILLI = 1000.0
 
 
 def _start(header: Header, options: Options, _tally: Tally) -> Make:
     name, whole, milli = map(header.cell, ("name", "num_gpu", "gpu_milli"))
-    phase = header.cell("pod_phase")
+    phase, tells = header.cell("pod_phase"), header.has("pod_phase")
     submit, begin, end = map(
         header.cell, ("creation_time", "scheduled_time", "deletion_time")
     )
@@ -32,7 +32,7 @@ def _start(header: Header, options: Options, _tally: Tally) -> Make:
         part = count(milli(row), "gpu_milli")
         if gpus == 1 and 0 < part < _MILLI:
             gpus = part / _MILLI
-        passed = None if absent(phase(row)) else phase(row).strip() == "Succeeded"
+        passed = phase(row).strip() == "Succeeded" if tells else None
         wanted.check(options, gpus, passed=passed)
         return Job(
             name(row).strip(),

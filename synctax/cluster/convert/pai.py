@@ -218,7 +218,7 @@ def _jobs(
                 raise LeftOutError(NO_TASK, name(row))
             one.known = True
             gpus = one.per_cent / _PER_CENT
-            passed = None if absent(status(row)) else status(row) == "Terminated"
+            passed = status(row) == "Terminated"
             wanted.check(options, gpus, passed=passed, shared=one.shared)
             submit_s = _time(submit(row), "start_time")
         except LeftOutError as left:

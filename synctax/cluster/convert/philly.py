@@ -1,4 +1,4 @@
-"""Philly: `cluster_job_log`, one JSON list of jobs.
+"""Philly: `cluster_job_log`, one JSON list of jobs; without the list, a job a line.
 
 A job has attempts; of any, start or end may be null, empty or the text `None`. It asks for
 the GPUs of its first attempt. Times are those of the cluster's clock, US Pacific: records
@@ -15,17 +15,20 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isnan, nan
 from typing import Final
 
 import msgspec
 
 from synctax.cluster.convert import wanted
 from synctax.cluster.convert.found import Job, Options, Tally
-from synctax.cluster.convert.lines import MOST_BYTES, Source
+from synctax.cluster.convert.json_words import fault
+from synctax.cluster.convert.lines import MOST_BYTES, Source, shown
 from synctax.cluster.convert.reasons import (
     MALFORMED,
     NO_ATTEMPT,
     NO_END,
+    NO_GPUS,
     NO_START,
     LeftOutError,
 )
@@ -33,6 +36,9 @@ from synctax.cluster.convert.values import Clock
 from synctax.errors import BadInputError
 
 TIMEZONE: Final = "America/Los_Angeles"
+
+KEYS: Final = ("jobid", "attempts")
+"""What jobs of a log have, and no other trace."""
 
 _BEGIN = re.compile(
     rb'\{\s*"(?:status|vc|jobid|attempts|submitted_time|user)"\s*:',
@@ -73,7 +79,7 @@ class Philly:
     def recognises(self, source: Source) -> bool:
         """Whether a file begins as a list of jobs with attempts."""
         return re.match(r"\s*\[?\s*\{", source.head) is not None and all(
-            f'"{key}"' in source.head for key in ("jobid", "attempts")
+            f'"{key}"' in source.head for key in KEYS
         )
 
     def read(
@@ -90,7 +96,7 @@ class Philly:
             if re.match(r"\s*[\[{]", source.head) is None:
                 raise BadInputError(
                     f"{source.path} is no {self.title}, which is a list in JSON; it begins "
-                    f"{source.first_line!r:.120}"
+                    f"{shown(source.first_line)}"
                 )
             clock = Clock(options.timezone, tally)
             for record in _records(source, tally):
@@ -119,9 +125,12 @@ def _records(source: Source, tally: Tally) -> Iterator[_Record | LeftOutError]:
                 f"{line:,}; is it Philly's cluster_job_log"
             )
     rest = rest.rstrip(_BETWEEN + b"\0")
-    if not rest.endswith(b"]"):
-        tally.note("list_not_closed", "lists of jobs that are not closed: cut off, perhaps")
-    yield from _decoded(rest.removesuffix(b"]"), line, tally)
+    if source.head.lstrip().startswith("["):
+        if not rest.endswith(b"]"):
+            words = "lists of jobs that are not closed: cut off, perhaps"
+            tally.note("list_not_closed", words)
+        rest = rest.removesuffix(b"]")
+    yield from _decoded(rest, line, tally)
 
 
 def _decoded(text: bytes, line: int, tally: Tally) -> Iterator[_Record | LeftOutError]:
@@ -134,7 +143,7 @@ def _decoded(text: bytes, line: int, tally: Tally) -> Iterator[_Record | LeftOut
     except (msgspec.DecodeError, RecursionError) as error:
         pieces = _values(body)
         if len(pieces) == 1:
-            yield LeftOutError(MALFORMED, str(error))
+            yield LeftOutError(MALFORMED, fault(error, body))
             return
         for piece in pieces:
             yield from _decoded(piece, tally.line, tally)
@@ -167,9 +176,12 @@ def _job(
     if not attempts:
         raise LeftOutError(NO_ATTEMPT)
     gpus = _gpus(attempts[0])
-    passed = None if record.status is None else record.status == "Pass"
+    passed = record.status == "Pass"
     wanted.check(options, gpus, passed=passed)
-    if any(_gpus(one) not in (0, gpus) for one in attempts[1:]):
+    if isnan(gpus):
+        raise LeftOutError(NO_GPUS, "its first attempt has no detail")
+    others = [_gpus(one) for one in attempts[1:]]
+    if any(one not in (0, gpus) and not isnan(one) for one in others):
         tally.note(
             "attempts_differ",
             "jobs whose later attempts have other numbers of GPUs: the first one's count",
@@ -184,11 +196,13 @@ def _job(
         raise LeftOutError(NO_END)
     duration_s = _duration(times, starts[0], options, tally)
     job_id = record.jobid or ""
-    return Job(job_id, submit_s, float(gpus), duration_s, starts[0], end_s, passed)
+    return Job(job_id, submit_s, gpus, duration_s, starts[0], end_s, passed)
 
 
-def _gpus(attempt: _Attempt) -> int:
-    return sum(len(one.gpus or ()) for one in attempt.detail or ())
+def _gpus(attempt: _Attempt) -> float:
+    """Count the GPUs of an attempt; NaN where it does not tell them."""
+    lists = [one.gpus for one in attempt.detail or () if one.gpus is not None]
+    return float(sum(map(len, lists))) if lists else nan
 
 
 def _times(

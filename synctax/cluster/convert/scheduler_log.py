@@ -3,7 +3,7 @@
 from synctax.cluster.convert import wanted
 from synctax.cluster.convert.found import Job, Options, Tally
 from synctax.cluster.convert.table import Header, Make, Row
-from synctax.cluster.convert.values import Clock, absent, count, number
+from synctax.cluster.convert.values import Clock, count, number
 
 NEEDED = ("job_id", "gpu_num", "state", "submit_time", "start_time", "end_time")
 
@@ -20,7 +20,7 @@ def start(header: Header, options: Options, tally: Tally) -> Make:
 
     def make(row: Row) -> Job:
         gpus = count(gpus_of(row), "gpu_num")
-        passed = None if absent(state(row)) else state(row).strip() == "COMPLETED"
+        passed = state(row).strip() == "COMPLETED"
         wanted.check(options, gpus, passed=passed)
         submit_s = clock.seconds(submit(row), "submit_time")
         start_s = clock.seconds(begin(row), "start_time", submit_s)

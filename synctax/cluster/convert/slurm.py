@@ -1,9 +1,11 @@
 """Slurm: what `sacct -P` prints, with JobID, Submit, Start, End and AllocTRES at least.
 
 Steps (`17.batch`, `17.0`) are parts of their jobs. A job of an array has a row of its own
-(`17_3`); those of one that never started share a row (`17_[4-9]`). Times are the
-cluster's local ones; the run time is `Elapsed` where it is printed, which neither
-suspension nor a clock that is set back makes wrong.
+(`17_3`), as each component of a heterogeneous one (`17+0`); those of an array that never
+started share a row (`17_[4-9]`). `sacct -D` prints every run of a job that was requeued,
+each with its own submission. Times are the cluster's local ones; the run time is
+`Elapsed` where it is printed, which neither suspension nor a clock that is set back makes
+wrong.
 
 References
 ----------
@@ -20,6 +22,7 @@ from synctax.cluster.convert.reasons import (
     NO_ALLOCATION,
     NO_END,
     NO_START,
+    NUMBER,
     STEP,
     TIME,
     LeftOutError,
@@ -27,7 +30,11 @@ from synctax.cluster.convert.reasons import (
 from synctax.cluster.convert.table import Cell, Header, Make, Row, TableFormat
 from synctax.cluster.convert.values import Clock, absent, count
 
-_GPUS = re.compile(r"(?:^|,)gres/gpu(?P<type>:[^=,]*)?=(?P<count>\d+)(?=,|$)")
+_GPUS = re.compile(r"gres/gpu(?P<type>:[^=,]*)?=(?P<count>\d+)")
+_MEANT = re.compile(r"(?:gres[/:])?gpu(?![a-z])", re.IGNORECASE)
+"""How a resource begins that can only be GPUs."""
+
+_SEPARATOR = re.compile(r'"?\w+"?([^\w"]+)"?\w')
 _ELAPSED = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)")
 _EPOCH = re.compile(r"\d{9,11}")
 """Times of `SLURM_TIME_FORMAT=%s`."""
@@ -39,6 +46,11 @@ _TOLERATED_S = 1.0
 def allocated_gpus(tres: str) -> float:
     """Count the GPUs of trackable resources; those without a type count all types.
 
+    Raises
+    ------
+    LeftOutError
+        If GPUs are not counted as Slurm does it.
+
     Examples
     --------
     >>> allocated_gpus("billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,node=1")
@@ -46,12 +58,18 @@ def allocated_gpus(tres: str) -> float:
     >>> allocated_gpus("gres/gpu:a100=2,gres/gpu:v100=1"), allocated_gpus("cpu=8,node=1")
     (3.0, 0.0)
     """
-    typed = 0.0
-    for found in _GPUS.finditer(tres):
+    typed, total = 0.0, None
+    for one in tres.split(","):
+        resource = one.strip()
+        if not _MEANT.match(resource):
+            continue
+        found = _GPUS.fullmatch(resource)
+        if found is None:
+            raise LeftOutError(NUMBER, f"the GPUs are {resource!r}")
         if found["type"] is None:
-            return float(found["count"])
+            total = float(found["count"])
         typed += float(found["count"])
-    return typed
+    return typed if total is None else total
 
 
 def elapsed_s(text: str) -> float:
@@ -76,12 +94,14 @@ def elapsed_s(text: str) -> float:
 
 def _start(header: Header, options: Options, tally: Tally) -> Make:
     job_id, tres = header.cell("JobID", "JobIDRaw"), header.cell("AllocTRES", "ReqTRES")
+    held, tells = header.has("AllocTRES"), header.has("State")
     state, duration = header.cell("State"), _duration(header)
     submit, begin, end = map(header.cell, ("Submit", "Start", "End"))
     clock = Clock(options.timezone, tally)
 
     def seconds(text: str, name: str, not_before: float = 0.0) -> float:
         if _EPOCH.fullmatch(text):
+            tally.zoned = True
             return float(text)
         return clock.seconds(text, name, not_before)
 
@@ -94,7 +114,7 @@ def _start(header: Header, options: Options, tally: Tally) -> Make:
         if absent(tres(row)):
             raise LeftOutError(NO_ALLOCATION)
         gpus = allocated_gpus(tres(row))
-        passed = None if absent(state(row)) else state(row).split()[0] == "COMPLETED"
+        passed = state(row).split()[:1] == ["COMPLETED"] if tells else None
         wanted.check(options, gpus, passed=passed)
         if absent(end(row)):
             raise LeftOutError(NO_END, f"End is {end(row)!r}")
@@ -108,7 +128,13 @@ def _start(header: Header, options: Options, tally: Tally) -> Make:
                 "run times that are not the end less the start: Elapsed counts",
                 f"{told_s:g} s from {begin(row)} to {end(row)}",
             )
-        return Job(called, submit_s, gpus, told_s, start_s, end_s, passed)
+        if not held:
+            tally.note(
+                "gpus_requested",
+                "jobs whose GPUs are those that they asked for (ReqTRES): AllocTRES, what "
+                "they held, is not there",
+            )
+        return Job(called, submit_s, gpus, told_s, start_s, end_s, passed, again=True)
 
     return make
 
@@ -132,6 +158,11 @@ class _Elapsed:
         return count(text, "ElapsedRaw") if self._raw else elapsed_s(text)
 
 
+def _separator(line: str) -> str:
+    found = _SEPARATOR.match(line)
+    return found[1] if found else ""
+
+
 SLURM: Final = TableFormat(
     name="slurm",
     title="output of sacct -P",
@@ -141,4 +172,7 @@ SLURM: Final = TableFormat(
     start=_start,
     delimiter="|",
     clock=None,
+    separator=_separator,
+    advice="sacct -aPS 2026-01-01 -o JobID,Submit,Start,End,Elapsed,AllocTRES,State "
+    "prints all that is needed",
 )

@@ -1,16 +1,21 @@
 """Traces that are tables with a header: a row a job, in any order of columns."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from synctax.cluster.convert.found import Job, Options, Tally
-from synctax.cluster.convert.lines import Source, cells
+from synctax.cluster.convert.lines import SEPARATORS, Source, cells, shown
 from synctax.cluster.convert.reasons import COLUMNS, LeftOutError
 from synctax.errors import BadInputError
 
 Row = list[str]
 Cell = Callable[[Row], str]
 Make = Callable[[Row], Job]
+
+_ALIKE = 0.85
+"""How alike names of columns are of which one may be meant by the other, of 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +63,15 @@ class TableFormat:
     start : callable
         Takes the header, what is asked and the tally; returns what makes a job of a row.
     delimiter : str
+        What usually separates columns; others are found.
     either : tuple of tuple of str
         Of each of these one column is needed.
     clock : str or None
         Zone of times that name none; None: as they stand. Empty: times are numbers.
+    separator : callable, optional
+        Finds what separates the columns of a header line, "" where it cannot tell.
+    advice : str
+        How a file with all columns is made; empty where nobody can.
     """
 
     name: str
@@ -72,11 +82,20 @@ class TableFormat:
     delimiter: str = ","
     either: tuple[tuple[str, ...], ...] = ()
     clock: str | None = ""
+    separator: Callable[[str], str] | None = None
+    advice: str = ""
 
     def recognises(self, source: Source) -> bool:
         """Whether a file is of this format, from its header."""
-        header = Header.of(source.first_line, self.delimiter)
+        header = self.header(source.first_line)[0]
         return header.has(*self.telling) and not self.lacks(header)
+
+    def header(self, line: str) -> tuple[Header, str]:
+        """Read a header, with the separator that leaves the fewest columns missing."""
+        found = self.separator(line) if self.separator else ""
+        ways = [self.delimiter, *filter(None, [found]), *SEPARATORS]
+        headers = [(Header.of(line, one), one) for one in ways]
+        return min(headers, key=lambda one: len(self.lacks(one[0])))
 
     def lacks(self, header: Header) -> list[str]:
         """Name needed columns that a header does not have."""
@@ -97,14 +116,45 @@ class TableFormat:
         """
         for source in sources:
             lines = source.lines(tally)
-            header = Header.of(next(lines, ""), self.delimiter)
+            header, delimiter = self.header(next(lines, ""))
             if lacking := self.lacks(header):
                 raise BadInputError(
-                    f"{source.path} is no {self.title}: no column {', '.join(lacking)}; "
-                    f"its first line is {source.first_line!r:.200}"
+                    f"{source.path} begins {shown(source.first_line)}: it is no "
+                    f"{self.title}, as it has {self.without(header, lacking)}"
                 )
+            self._check_once(source, header)
             make = self.start(header, options, tally)
-            yield from read_rows(lines, header, self.delimiter, make, tally)
+            yield from read_rows(lines, header, delimiter, make, tally)
+
+    def without(self, header: Header, lacking: Sequence[str]) -> str:
+        """Say that columns are missing, and what would help."""
+        told = [
+            f"{name} ({near[0]}?)"
+            if (near := get_close_matches(name.lower(), header.names, 1, _ALIKE))
+            else name
+            for name in lacking
+        ]
+        text = f"no column {', '.join(told)}"
+        return f"{text}; {self.advice}" if self.advice else text
+
+    def lacks_to_be_known(self, header: Header) -> list[str]:
+        """Name columns for want of which a file is not taken for this format."""
+        lacking = self.lacks(header)
+        others = dict.fromkeys(one for one in self.telling if one not in self.needed)
+        return lacking + [name for name in others if not header.has(name)]
+
+    def share(self, header: Header) -> float:
+        """Tell which share of the columns that tell the format is there."""
+        of = len({*self.needed, *self.telling}) + len(self.either)
+        return 1 - len(self.lacks_to_be_known(header)) / of
+
+    def _check_once(self, source: Source, header: Header) -> None:
+        many = Counter(header.names)
+        used = {*self.needed, *(name for names in self.either for name in names)}
+        if twice := [name for name in sorted(used) if many[name.lower()] > 1]:
+            raise BadInputError(
+                f"{source.path} has the column {twice[0]} twice; leave one of them out"
+            )
 
 
 def read_rows(

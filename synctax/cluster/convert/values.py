@@ -2,9 +2,10 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from math import isfinite, nan
 from typing import Final
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from synctax.cluster.convert.found import Tally
 from synctax.cluster.convert.reasons import NUMBER, RANGE, TIME, LeftOutError
@@ -75,7 +76,7 @@ class Clock:
     zone : str or None
         Such as `America/Los_Angeles`; `none` is None.
     tally : Tally
-        Told of hours that a zone has twice or not at all.
+        Told of hours that a zone has twice or not at all, and of times that name theirs.
 
     Raises
     ------
@@ -85,7 +86,7 @@ class Clock:
 
     def __init__(self, zone: str | None, tally: Tally) -> None:
         self.name = None if zone == "none" else zone
-        self._zone = None if self.name is None else _zone(self.name)
+        self._zone = None if self.name is None else time_zone(self.name)
         self._tally = tally
         self._days: dict[str, float] = {}
         self._times: dict[str, float] = {}
@@ -137,7 +138,9 @@ class Clock:
         if not FIRST_YEAR <= when.year <= LAST_YEAR:
             raise LeftOutError(RANGE, f"{name} is {text!r}")
         if when.tzinfo is not None:
+            self._tally.zoned = True
             return when.timestamp()
+        self._tally.unzoned = True
         if self._zone is None:
             seconds = when.replace(tzinfo=UTC).timestamp()
             self._keep(text, seconds)
@@ -176,11 +179,27 @@ class Clock:
             self._days[text[:_DAY]] = seconds - passed
 
 
-def _zone(name: str) -> ZoneInfo:
+def time_zone(name: str) -> ZoneInfo:
+    """Find a time zone by its name.
+
+    Raises
+    ------
+    SynctaxError
+        If there is none.
+    """
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
+        near = _near(name)
+        meant = f"; did you mean {near}" if near else ""
         raise SynctaxError(
-            f"no time zone {name!r} is known here; zones are named as America/Los_Angeles "
-            "(pip install tzdata where there are none), and none takes times as they stand"
+            f"no time zone {name!r:.60} is known here{meant}; zones are named as "
+            "America/Los_Angeles (pip install tzdata where there are none), and none takes "
+            "times as they stand"
         ) from None
+
+
+def _near(name: str) -> str:
+    known = {one.lower(): one for one in ("none", *sorted(available_timezones()))}
+    found = get_close_matches(name.lower(), known, 1, 0.8)
+    return known[found[0]] if found else ""
