@@ -8,6 +8,8 @@ ABSENT = "–"
 NOTHING = 0.0005
 """A share below this is written as 0 %."""
 
+_US_PER_S = 1e6
+
 
 def is_absent(value: object) -> bool:
     """Whether a value is None, not a number, or pandas' NA.
@@ -65,6 +67,19 @@ def time_us(value_us: float | None) -> str:
         if abs(value_us) >= 0.9995 * factor:
             return f"{number(value_us / factor)} {unit}"
     return f"{number(value_us)} µs"
+
+
+def seconds(value_s: float | None) -> str:
+    """Write a time that is given in seconds, from µs to hours; none is 0 s.
+
+    Examples
+    --------
+    >>> seconds(0.0), seconds(93.25), seconds(14_614), seconds(0.000582), seconds(None)
+    ('0 s', '93.2 s', '4.06 h', '582 µs', '–')
+    """
+    if value_s == 0:
+        return "0 s"
+    return time_us(None if value_s is None else _US_PER_S * value_s)
 
 
 def percent(share: float | None) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from synctax.cli.bandwidth_types import Within
-from synctax.cli.options import MAX_NUMBER, Decorated, Decorator
+from synctax.cli.options import MAX_NUMBER, together
 from synctax.cli.plan_types import BLOCK_US, Count
 from synctax.cluster.choices import (
     BASES,
@@ -17,6 +17,7 @@ from synctax.cluster.choices import (
     STATIC_FACTOR,
 )
 from synctax.evt.methods import METHODS
+from synctax.schema.jobs import MOST_JOBS
 
 PHILLY_LIKE = "philly-like"
 """The name of a trace that is made up."""
@@ -29,24 +30,31 @@ FITTED = "fitted"
 """Asks for the tax that was fitted last."""
 
 
-def together(*options: Decorator[Any]) -> Decorator[Any]:
-    """Make one decorator of several, which are listed in the order of the help."""
+jobs_option = click.option(
+    "--jobs",
+    type=Count(MOST_JOBS),
+    metavar="N",
+    help=f"Jobs that {PHILLY_LIKE} makes up.  [default: {DEFAULT_JOBS}]",
+)
 
-    def decorate(command: Decorated) -> Decorated:
-        for option in reversed(options):
-            command = option(command)
-        return command
+counting_option = click.option(
+    "--counting",
+    type=click.Choice(COUNTINGS),
+    default="paper",
+    show_default=True,
+    help="What network_bytes of a row that does not say it count: paper is 2V/N a NIC "
+    "(V/N for 2 GPUs), sent V/N, sent+received half of that.",
+)
 
-    return decorate
-
+pool_option = click.option(
+    "--pool",
+    metavar="FILE",
+    help="YAML with the workloads that rows name and others are drawn from.  [default: "
+    "the 12 of the MoSim paper]",
+)
 
 job_options = together(
-    click.option(
-        "--jobs",
-        type=Count(10_000_000),
-        metavar="N",
-        help=f"Jobs that {PHILLY_LIKE} makes up.  [default: {DEFAULT_JOBS}]",
-    ),
+    jobs_option,
     click.option(
         "--seed",
         type=click.IntRange(0, MAX_NUMBER),
@@ -55,20 +63,8 @@ job_options = together(
         metavar="N",
         help="Of workloads that are drawn, of jobs that are made up, of intervals.",
     ),
-    click.option(
-        "--counting",
-        type=click.Choice(COUNTINGS),
-        default="paper",
-        show_default=True,
-        help="What network_bytes of a row that does not say it count: paper is 2V/N a NIC "
-        "(V/N for 2 GPUs), sent V/N, sent+received half of that.",
-    ),
-    click.option(
-        "--pool",
-        metavar="FILE",
-        help="YAML with the workloads that rows name and others are drawn from.  [default: "
-        "the 12 of the MoSim paper]",
-    ),
+    counting_option,
+    pool_option,
 )
 """Which jobs: `jobs`, `seed`, `counting`, `pool`."""
 
@@ -197,14 +193,19 @@ def refuse_idle(asked: set[str], params: Mapping[str, Any]) -> None:
     UsageError
     """
     refuse_models(asked, (params["model"],))
-    made_up = params.get("trace") == PHILLY_LIKE
+    refuse_trace(asked, params["trace"])
+    refuse_tax(asked, params["source"])
+
+
+def refuse_trace(asked: set[str], trace: str | None) -> None:
+    """Refuse options of files for jobs that are made up, and the other way round."""
+    made_up = trace == PHILLY_LIKE
     if "jobs" in asked and not made_up:
         raise click.UsageError(f"--jobs is for {PHILLY_LIKE}; a file has its own jobs")
     if "counting" in asked and made_up:
         raise click.UsageError(
             f"--counting is for network_bytes of a file, and {PHILLY_LIKE} has none"
         )
-    refuse_tax(asked, params["source"])
 
 
 def refuse_models(asked: set[str], models: tuple[str, ...]) -> None:

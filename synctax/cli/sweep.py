@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from synctax.cli.options import output_options, tax_options
-from synctax.cli.plan_types import Count
 from synctax.cli.simulate_options import (
-    DEFAULT_JOBS,
-    PHILLY_LIKE,
+    counting_option,
     given,
     job_tax_options,
+    jobs_option,
+    pool_option,
     refuse_models,
     refuse_tax,
+    refuse_trace,
     sharing_options,
 )
 from synctax.cli.sweep_types import Names, Rates, Seeds
-from synctax.cluster.choices import BASES, COUNTINGS, MODELS, QUEUES
+from synctax.cluster.choices import ALIASES, BASES, MODELS, QUEUES
 from synctax.errors import SynctaxError
 from synctax.evt.methods import Method
 from synctax.report.output import Output
@@ -25,9 +26,6 @@ from synctax.report.output import Output
 if TYPE_CHECKING:
     from synctax.cluster.choices import Basis, Counting, ModelName, Scope
     from synctax.cluster.sweep import Sweep
-
-MOST_JOBS = 10_000_000
-"""Of a trace that is made up."""
 
 
 @click.command()
@@ -41,7 +39,7 @@ MOST_JOBS = 10_000_000
 )
 @click.option(
     "--policies",
-    type=Names(),
+    type=Names(aliases=ALIASES),
     metavar="LIST",
     help="bin-packing, most-allocated, load-balancing, spread, or your own as for "
     "simulate.  [default: of the cluster]",
@@ -86,25 +84,9 @@ MOST_JOBS = 10_000_000
     help="Of workloads that are drawn and jobs that are made up: 0:10 is 0 to 9; also "
     "0,5,7.",
 )
-@click.option(
-    "--jobs",
-    type=Count(MOST_JOBS),
-    metavar="N",
-    help=f"Jobs that {PHILLY_LIKE} makes up.  [default: {DEFAULT_JOBS}]",
-)
-@click.option(
-    "--counting",
-    type=click.Choice(COUNTINGS),
-    default="paper",
-    show_default=True,
-    help="What network_bytes of a row that does not say it count, as for simulate.",
-)
-@click.option(
-    "--pool",
-    metavar="FILE",
-    help="YAML with the workloads that rows name and others are drawn from.  [default: the "
-    "12 of the MoSim paper]",
-)
+@jobs_option
+@counting_option
+@pool_option
 @sharing_options
 @job_tax_options
 @click.option(
@@ -181,9 +163,8 @@ def sweep(
     tax, charge = simulating.find_job_tax(asked_tax)
     found = setup.find_trace(trace, jobs, counting, simulating.find_pool(pool), charge)
     # what is wrong with a trace is wrong with every combination, so it is told at once
-    first = found.read(of_nic(cluster, choices.nic_gb_per_s[0]), seeds[0])
-    noted = [*cluster.notes, *first.notes]
-    notes([*noted, *tax.notes], out)
+    first = found(of_nic(cluster, choices.nic_gb_per_s[0]), seeds[0])
+    notes([*cluster.notes, *tax.notes], out)
     if len(seeds) > 1 and found.alike(first):
         notes([f"nothing of {trace} is drawn: all {len(seeds)} seeds are alike"], out)
     how = Contention(
@@ -202,28 +183,27 @@ def sweep(
     notes(swept.notes, out)
     asked = {
         **setup.parameters(trace, found, first, cluster, choices),
-        "min_bandwidth_share": min_bandwidth_share,
-        "normalise_solo": normalise_solo,
-        "static_factor": static_factor,
-        "static_scope": static_scope,
-        "placement_aware": placement_aware,
+        "contention": setup.shared_told(how),
     }
-    _write(swept, asked, [*noted, *swept.notes], out)
+    _write(swept, asked, [*cluster.notes, *swept.notes], out)
 
 
 def _write(swept: "Sweep", asked: dict[str, Any], noted: list[Any], out: Output) -> None:
+    from synctax.cluster.sweep_lines import lines
     from synctax.report.output import Result, emit, show
     from synctax.schema.sweep import SWEEP
 
     failed = swept.failed
     if len(failed) == len(swept.combinations):
         raise failed[0][1]
+    found = lines(swept)
     if out.fmt == "table":
         from synctax.report import sweep_view
 
-        show(sweep_view.parts(swept), out)
+        show(sweep_view.parts(swept, found), out)
     else:
-        emit(Result(SWEEP, swept.to_frame(), asked, noted, {"failed": len(failed)}), out)
+        extra = {"failed": len(failed), "lines": [one.told() for one in found]}
+        emit(Result(SWEEP, swept.to_frame(), asked, noted, extra), out)
     if failed:
         raise SynctaxError(
             f"{len(failed):,} of {len(swept.combinations):,} combinations failed, first "
@@ -237,10 +217,5 @@ def _refuse_idle(trace: str, models: tuple[str, ...], source: str) -> None:
     if "bases" in asked and "mosim" not in models:
         raise click.UsageError("--demand-bases is for --models mosim")
     refuse_models(asked, models)
-    if "jobs" in asked and trace != PHILLY_LIKE:
-        raise click.UsageError(f"--jobs is for {PHILLY_LIKE}; a file has its own jobs")
-    if "counting" in asked and trace == PHILLY_LIKE:
-        raise click.UsageError(
-            f"--counting is for network_bytes of a file, and {PHILLY_LIKE} has none"
-        )
+    refuse_trace(asked, trace)
     refuse_tax(asked, source)

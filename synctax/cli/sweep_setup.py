@@ -6,13 +6,14 @@ from typing import Any
 import click
 
 from synctax.cli.simulate_options import DEFAULT_JOBS, PHILLY_LIKE
+from synctax.cli.simulate_told import cluster_told, contention_told, jobs_told, tax_told
 from synctax.cluster.choices import Counting
 from synctax.cluster.generate import philly_like
 from synctax.cluster.inputs.job_table import JobTable, job_table, read_job_table
 from synctax.cluster.inputs.pool import Pool
 from synctax.cluster.inputs.read_jobs import JobsRead, jobs_of
-from synctax.cluster.jobs import Jobs
 from synctax.cluster.machines import Cluster
+from synctax.cluster.settings import Contention
 from synctax.cluster.sweep import Choices
 from synctax.planning.tax import PlanTax
 
@@ -42,8 +43,8 @@ class Trace:
     pool: Pool | None
     tax: PlanTax | None
 
-    def read(self, cluster: Cluster, seed: int) -> JobsRead:
-        """Make the jobs, with all that is known of them."""
+    def __call__(self, cluster: Cluster, seed: int) -> JobsRead:
+        """Make the jobs, with all that is known of them; in a worker."""
         table = self.table
         if table is None:
             table = job_table(philly_like(self.made_up, seed), name=PHILLY_LIKE)
@@ -55,10 +56,6 @@ class Trace:
             seed=seed,
             tax=self.tax,
         )
-
-    def __call__(self, cluster: Cluster, seed: int) -> Jobs:
-        """Make the jobs; in a worker."""
-        return self.read(cluster, seed).jobs
 
     def alike(self, first: JobsRead) -> bool:
         """Whether all seeds give the same jobs, of which these are."""
@@ -109,19 +106,19 @@ def parameters(
     """Tell what was asked, for the envelope."""
     return {
         "trace": trace,
-        "made_up_jobs": found.made_up if found.table is None else None,
-        "cluster": cluster.name or None,
-        "servers": cluster.servers,
-        "gpus": cluster.total_gpus,
-        "pool": first.pool or None,
-        "counting": dict(first.counting),
-        "tax": None
-        if found.tax is None
-        else {"name": found.tax.name, "method": found.tax.method},
+        **jobs_told(first),
+        "cluster": cluster_told(cluster),
+        "tax": tax_told(found.tax),
         "policies": list(choices.policies),
         "queues": list(choices.queues),
         "nic_gb_per_s": list(choices.nic_gb_per_s),
         "models": list(choices.models),
-        "bases": list(choices.bases) if "mosim" in choices.models else None,
+        "demand_bases": list(choices.bases) if "mosim" in choices.models else None,
         "seeds": list(choices.seeds),
     }
+
+
+def shared_told(how: Contention) -> dict[str, Any]:
+    """Tell the settings of contention that all simulations share."""
+    told = contention_told(how)
+    return {name: told[name] for name in told if name not in ("model", "demand_basis")}

@@ -1,6 +1,6 @@
 """Lists that `sweep` takes: names, rates, seeds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -19,12 +19,17 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
     ----------
     allowed : sequence of str
         In any case; any name where empty.
+    aliases : mapping of str to str
+        Other names of some, which are brought to the first.
     """
 
     name = "names"
 
-    def __init__(self, allowed: Sequence[str] = ()) -> None:
+    def __init__(
+        self, allowed: Sequence[str] = (), aliases: Mapping[str, str] | None = None
+    ) -> None:
         self._allowed = tuple(allowed)
+        self._aliases = aliases or {}
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -39,7 +44,14 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
         if unknown:
             known = ", ".join(self._allowed)
             self.fail(f"{unknown[0]!r} is none of {known}", param, ctx)
-        return tuple(dict.fromkeys(parts))
+        found: dict[str, str] = {}
+        for part in parts:
+            first = self._aliases.get(part, part)
+            if first in found:
+                other = "there twice" if part == found[first] else f"also {found[first]}"
+                self.fail(f"{part} is {other}; name it once", param, ctx)
+            found[first] = part
+        return tuple(found)
 
 
 class Rates(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
@@ -52,8 +64,13 @@ class Rates(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
     ) -> tuple[float, ...]:
         """Parse the text."""
         parts = str(value).split(",")
-        found = [float(RATE_GB_PER_S.convert(part.strip(), param, ctx)) for part in parts]
-        return tuple(dict.fromkeys(found))
+        found: list[float] = []
+        for part in parts:
+            rate = float(RATE_GB_PER_S.convert(part.strip(), param, ctx))
+            if rate in found:
+                self.fail(f"{part.strip()} is there twice; name it once", param, ctx)
+            found.append(rate)
+        return tuple(found)
 
 
 class Seeds(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
@@ -64,7 +81,7 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, ...]:
-        """Parse the text; in the order given, each once."""
+        """Parse the text; in the order given."""
         seeds: dict[int, None] = {}
         for part in str(value).split(","):
             first, colon, last = (text.strip() for text in part.partition(":"))
@@ -76,6 +93,9 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
                 )
             if high - low + len(seeds) > MOST_SEEDS:
                 self.fail(f"{value!r} is more than {MOST_SEEDS:,} seeds", param, ctx)
+            twice = next((seed for seed in range(low, high) if seed in seeds), None)
+            if twice is not None:
+                self.fail(f"seed {twice} is there twice; name it once", param, ctx)
             seeds |= dict.fromkeys(range(low, high))
         return tuple(seeds)
 

@@ -1,6 +1,6 @@
 """Many simulations of one trace: every combination of settings, in several processes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.arrays import F64
-from synctax.cluster.choices import Basis, ModelName
+from synctax.arrays import BYTES_PER_GB
+from synctax.cluster.choices import ALIASES, Basis, ModelName
 from synctax.cluster.engine.simulate import simulate
+from synctax.cluster.inputs.read_jobs import JobsRead
 from synctax.cluster.jobs import Jobs
 from synctax.cluster.machines import Cluster
 from synctax.cluster.metrics import summary
@@ -18,12 +19,10 @@ from synctax.cluster.settings import Contention
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.schema.sweep import SUMMARY_COLUMNS, SWEEP
-from synctax.trace.pool import map_files
+from synctax.trace.pool import map_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
-
-BYTES_PER_GB = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +50,21 @@ class Combination:
 
     def __str__(self) -> str:
         """Name it: `bin-packing, backfill, 0.625 GB/s, mosim, iteration, seed 3`."""
-        nic = None if self.nic_gb_per_s is None else f"{self.nic_gb_per_s:g} GB/s"
+        nic = None if self.nic_gb_per_s is None else f"{rate_text(self.nic_gb_per_s)} GB/s"
         parts = (self.policy, self.queue, nic, self.model, self.basis, f"seed {self.seed}")
         return ", ".join(part for part in parts if part is not None)
+
+
+def rate_text(value: float) -> str:
+    """Write a rate in full, and no two alike.
+
+    Examples
+    --------
+    >>> rate_text(0.625), rate_text(0.6250001), rate_text(9.0)
+    ('0.625', '0.6250001', '9')
+    """
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +74,7 @@ class Choices:
     Parameters
     ----------
     policies, queues : tuple of str
+        Other names of policies are brought to the first.
     nic_gb_per_s : tuple of float or None
     models : tuple of ModelName
     bases : tuple of Basis
@@ -78,21 +90,39 @@ class Choices:
     seeds: tuple[int, ...] = (0,)
 
     def combinations(self) -> tuple[Combination, ...]:
-        """List them in order, seeds innermost."""
+        """List them in order, seeds innermost.
+
+        Raises
+        ------
+        ValueError
+            If nothing is to be combined, or a choice is named twice.
+        """
+        policies = tuple(ALIASES.get(one, one) for one in self.policies)
+        given = (
+            policies,
+            self.queues,
+            self.nic_gb_per_s,
+            self.models,
+            self.bases,
+            self.seeds,
+        )
+        for choice in given:
+            if not choice:
+                raise ValueError("a choice of nothing leaves nothing to sweep over")
+            if len(set(choice)) < len(choice):
+                raise ValueError(f"a choice is named twice: {', '.join(map(str, choice))}")
         of_models: list[tuple[ModelName, Basis | None]] = []
         for model in self.models:
             bases = self.bases if model == "mosim" else (None,)
             of_models += [(model, basis) for basis in bases]
-        whole = product(
-            self.policies, self.queues, self.nic_gb_per_s, of_models, self.seeds
-        )
+        whole = product(policies, self.queues, self.nic_gb_per_s, of_models, self.seeds)
         return tuple(
             Combination(policy, queue, nic, model, basis, seed)
             for policy, queue, nic, (model, basis), seed in whole
         )
 
 
-Load = Callable[[Cluster, int], Jobs]
+Load = Callable[[Cluster, int], Jobs | JobsRead]
 """Makes the jobs for a cluster and a seed; importable by its name, or a partial of such."""
 
 
@@ -106,7 +136,8 @@ class Sweep:
     found : tuple of mapping or SynctaxError
         Numbers of `metrics.Summary` by name, or what went wrong.
     notes : tuple of Note
-        Those of simulations: each reason once, with how many combinations have it.
+        Those of reading and simulating: each reason once; where not all combinations have
+        the same, with how many of them have it.
     """
 
     combinations: tuple[Combination, ...]
@@ -129,7 +160,7 @@ class Sweep:
                 "queue": one.queue,
                 "nic_gb_per_s": one.nic_gb_per_s,
                 "model": one.model,
-                "basis": one.basis,
+                "demand_basis": one.basis,
                 "seed": one.seed,
                 **{column.name: numbers.get(column.name) for column in SUMMARY_COLUMNS},
                 "error": str(told) if wrong else None,
@@ -180,65 +211,87 @@ def sweep(
     WorkerLostError
         If a worker was killed or its memory ran out; it names the combinations.
     ValueError
-        If nothing is to be combined.
+        If nothing is to be combined, or a choice is named twice.
     """
     whole = choices.combinations()
-    if not whole:
-        raise ValueError("a choice of nothing leaves nothing to sweep over")
     names = [str(one) for one in whole]
-    by_name = dict(zip(names, whole, strict=True))
-    if len(by_name) < len(whole):
-        raise ValueError("a choice is named twice")
-    run = partial(_one, by_name, cluster, contention or Contention(), load)
+    run = partial(_one, whole, cluster, contention or Contention(), load)
     told = None if on_progress is None else partial(_tell, on_progress)
-    done = map_files(run, names, workers=workers, on_progress=told)
+    done = map_tasks(run, names, workers=workers, on_progress=told)
     found = tuple(one if isinstance(one, SynctaxError) else one[0] for one in done)
-    noted = [() if isinstance(one, SynctaxError) else one[1] for one in done]
-    return Sweep(whole, found, tuple(_merged(zip(names, noted, strict=True))))
+    noted = [None if isinstance(one, SynctaxError) else one[1] for one in done]
+    return Sweep(whole, found, tuple(merged(names, noted)))
 
 
-def _merged(noted: Iterable[tuple[str, tuple[Note, ...]]]) -> Iterator[Note]:
-    """Tell each reason once: in how many combinations, and what it was in the first."""
-    found: dict[str, tuple[int, str, str]] = {}
-    for name, notes in noted:
-        for note in notes:
-            many, detail, first = found.get(
-                note.reason, (0, f"{note.count:,} × {note.detail}", name)
-            )
-            found[note.reason] = many + 1, detail, first
-    for reason, (many, detail, first) in found.items():
-        yield Note(reason, many, f"simulations with {detail}", first)
+def merged(
+    names: Sequence[str], noted: Sequence[tuple[Note, ...] | None]
+) -> Iterator[Note]:
+    """Tell each reason once, of many runs.
+
+    Parameters
+    ----------
+    names : n strings
+        Of runs.
+    noted : n tuples of Note
+        None of a run that failed, which does not count.
+
+    Yields
+    ------
+    Note
+        One that all runs have alike as it is; of others how many runs have it, between
+        which counts, and what it is in the first of them.
+    """
+    by_reason: dict[str, list[tuple[str, tuple[Note, ...]]]] = {}
+    runs = 0
+    for name, notes in zip(names, noted, strict=True):
+        runs += notes is not None
+        for reason in dict.fromkeys(note.reason for note in notes or ()):
+            mine = tuple(note for note in notes or () if note.reason == reason)
+            by_reason.setdefault(reason, []).append((name, mine))
+    for reason, some in by_reason.items():
+        run, first = some[0]
+        if len(some) == runs and all(mine == first for _name, mine in some):
+            yield from first
+        else:
+            each = _each([mine for _name, mine in some])
+            yield Note(reason, len(some), f"of {runs:,} simulations, {each}", run)
 
 
-def _tell(on_progress: Callable[[int], None], _name: str, count: int) -> None:
+def _each(some: Sequence[tuple[Note, ...]]) -> str:
+    """Say how much of a note each of some runs has."""
+    counts = [sum(note.count for note in mine) for mine in some]
+    low, high = min(counts), max(counts)
+    many = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    details = {note.detail for mine in some for note in mine}
+    others = " (the first; others differ)" if len(details) > 1 else ""
+    return f"each with {many} × {some[0][0].detail}{others}"
+
+
+def _tell(on_progress: Callable[[int], None], _at: int, count: int) -> None:
     on_progress(count)
 
 
 def _one(
-    by_name: Mapping[str, Combination],
+    whole: Sequence[Combination],
     cluster: Cluster,
     contention: Contention,
     load: Load,
-    name: str,
+    at: int,
     on_done: Callable[[int], None],
 ) -> tuple[dict[str, Any], tuple[Note, ...]]:
     """Simulate one combination; in a worker."""
-    one = by_name[name]
+    one = whole[at]
     how = replace(contention, model=one.model, basis=one.basis or contention.basis)
     where = of_nic(cluster, one.nic_gb_per_s)
     try:
-        done = simulate(
-            load(where, one.seed),
-            where,
-            contention=how,
-            policy=one.policy,
-            queue=one.queue,
-        )
+        read = load(where, one.seed)
+        jobs, notes = (read.jobs, read.notes) if isinstance(read, JobsRead) else (read, ())
+        done = simulate(jobs, where, contention=how, policy=one.policy, queue=one.queue)
     except SynctaxError as error:
-        raise SynctaxError(f"{name}: {error}") from error
+        raise SynctaxError(f"{one}: {error}") from error
     finally:
         on_done(1)
-    return summary(done).told(), done.notes
+    return summary(done).told(), (*notes, *done.notes)
 
 
 def of_nic(cluster: Cluster, nic_gb_per_s: float | None) -> Cluster:
@@ -257,50 +310,3 @@ def of_nic(cluster: Cluster, nic_gb_per_s: float | None) -> Cluster:
         return cluster
     rate = nic_gb_per_s * BYTES_PER_GB
     return replace(cluster, nic_bytes_per_s=np.full(cluster.servers, rate))
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A mean over seeds and its interval.
-
-    Parameters
-    ----------
-    mean : float
-        NaN of nothing.
-    half : float
-        Half the width of the 95 % interval by Student's t; NaN of fewer than two values.
-    """
-
-    mean: float
-    half: float
-
-
-def interval(values: F64, *, level: float = 0.95) -> Interval:
-    """Estimate the mean of independent values, such as one for each seed.
-
-    Parameters
-    ----------
-    values : (n,) float64
-        NaN values do not count.
-    level : float
-        Of the interval.
-
-    Returns
-    -------
-    Interval
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> found = interval(np.array([1.0, 2.0, 3.0]))
-    >>> round(found.mean, 3), round(found.half, 3)
-    (2.0, 2.484)
-    """
-    known = values[~np.isnan(values)]
-    if known.size < 2:
-        return Interval(float(known.mean()) if known.size else np.nan, np.nan)
-    from scipy.special import stdtrit  # scipy.stats takes seconds to import
-
-    error = known.std(ddof=1) / np.sqrt(known.size)
-    width = stdtrit(known.size - 1, (1 + level) / 2)
-    return Interval(float(known.mean()), float(width * error))

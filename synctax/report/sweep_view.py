@@ -2,73 +2,53 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from synctax.arrays import F64
-from synctax.cluster.sweep import Interval, Sweep, interval
+from synctax.cluster.sweep import Sweep, rate_text
+from synctax.cluster.sweep_lines import SETTINGS, Interval, Line
 from synctax.report.tables import Field, Sentence, table
-from synctax.texts import ABSENT, counted, number, percent, rate_gb_per_s, time_us
+from synctax.texts import (
+    ABSENT,
+    counted,
+    is_absent,
+    number,
+    percent,
+    rate_gb_per_s,
+    seconds,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-Row = dict[str, Any]
-
-SETTINGS = ("policy", "queue", "nic_gb_per_s", "model", "basis")
-"""What lines differ in, beside the seed."""
-
-TITLES = {"nic_gb_per_s": "NIC"}
+TITLES = {"nic_gb_per_s": "NIC", "demand_basis": "basis"}
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A setting, and its rows by seed."""
-
-    setting: tuple[Any, ...]
-    rows: tuple[Row, ...]
-
-    def values(self, name: str) -> F64:
-        """Return a column, one value a seed; NaN where there is none."""
-        return np.array([_known(row[name]) for row in self.rows])
-
-
-def parts(found: Sweep) -> "Iterator[RenderableType | str]":
+def parts(found: Sweep, lines: Sequence[Line]) -> "Iterator[RenderableType | str]":
     """Lay out a sweep: the table, what all lines share, what went wrong."""
-    lines = list(group(found.records()))
-    varied = [
-        at for at in range(len(SETTINGS)) if len({one.setting[at] for one in lines}) > 1
-    ]
+    varied = [name for name in SETTINGS if len({one.setting[name] for one in lines}) > 1]
     yield table([*_settings(lines, varied), *_numbers(lines)])
     yield ""
-    yield from map(Sentence, words(lines, varied))
+    yield from map(Sentence, words(found, lines, varied))
     for one, error in found.failed:
         yield Sentence(f"failed: {error}" if str(one) in str(error) else f"{one}: {error}")
 
 
-def group(rows: Iterator[Row]) -> Iterator[Line]:
-    """Put the rows of a setting together, in the order in which settings appear."""
-    found: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[name] for name in SETTINGS), []).append(row)
-    for setting, some in found.items():
-        yield Line(setting, tuple(some))
-
-
-def _settings(lines: Sequence[Line], varied: Sequence[int]) -> Iterator[Field]:
-    for at in varied or [0]:
-        name = SETTINGS[at]
-        cells = [setting_text(name, one.setting[at]) for one in lines]
+def _settings(lines: Sequence[Line], varied: Sequence[str]) -> Iterator[Field]:
+    for name in varied or SETTINGS[:1]:
+        values = [one.setting[name] for one in lines]
+        cells = [setting_text(name, value) for value in values]
+        if len(set(cells)) < len(set(values)):  # rates that differ in later digits
+            cells = [setting_text(name, value, in_full=True) for value in values]
         yield Field(TITLES.get(name, name), cells, right=name == "nic_gb_per_s")
 
 
-def setting_text(name: str, value: Any) -> str:
+def setting_text(name: str, value: Any, *, in_full: bool = False) -> str:
     """Write a setting."""
     if value is None:
         return "as it is" if name == "nic_gb_per_s" else ABSENT
-    return rate_gb_per_s(value) if name == "nic_gb_per_s" else str(value)
+    if name != "nic_gb_per_s":
+        return str(value)
+    return f"{rate_text(value)} GB/s" if in_full else rate_gb_per_s(value)
 
 
 def _numbers(lines: Sequence[Line]) -> Iterator[Field]:
@@ -86,7 +66,7 @@ def _numbers(lines: Sequence[Line]) -> Iterator[Field]:
 
 
 def _times(title: str, name: str, lines: Sequence[Line], rank: int = 0) -> Field:
-    return Field(title, [time_text(interval(o.values(name))) for o in lines], rank=rank)
+    return Field(title, [time_text(one.means[name]) for one in lines], rank=rank)
 
 
 def time_text(value: Interval) -> str:
@@ -99,12 +79,12 @@ def time_text(value: Interval) -> str:
     >>> time_text(Interval(0.25, 0.01)), time_text(Interval(float("nan"), float("nan")))
     ('250 ms', '–')
     """
-    if np.isnan(value.mean):
+    if is_absent(value.mean):
         return ABSENT
     for factor, unit in ((3600.0, "h"), (1.0, "s")):
         if value.mean >= factor:
             return f"{with_half(value.mean / factor, value.half / factor)} {unit}"
-    return time_us(1e6 * value.mean)
+    return seconds(value.mean)
 
 
 def with_half(mean: float, half: float) -> str:
@@ -115,7 +95,7 @@ def with_half(mean: float, half: float) -> str:
     >>> with_half(1.0823, 0.0437), with_half(31.41, 5.02), with_half(2.5, float("nan"))
     ('1.082 ± 0.044', '31.4 ± 5.0', '2.5')
     """
-    if np.isnan(half) or half < _NO_SPREAD * abs(mean):
+    if is_absent(half) or half < _NO_SPREAD * abs(mean):
         return number(mean)
     places = min(max(0, 1 - math.floor(math.log10(half))), _MOST_PLACES)
     return f"{mean:,.{places}f} ± {half:,.{places}f}"
@@ -126,14 +106,12 @@ _MOST_PLACES = 4
 
 
 def _ratio(title: str, name: str, lines: Sequence[Line], rank: int = 0) -> Field:
-    """Tell a mean over that of the first line: seeds are alike, so ratios vary less."""
-    first = lines[0]
-    cells = []
-    for one in lines:
-        value = interval(one.values(name) / first.values(name))
-        known = not np.isnan(value.mean)
-        cells.append(with_half(value.mean, value.half) if known else ABSENT)
-    return Field(title, cells, rank=rank)
+    values = [one.over_first[name] for one in lines]
+    return Field(title, [_or_absent(one) for one in values], rank=rank)
+
+
+def _or_absent(value: Interval) -> str:
+    return ABSENT if is_absent(value.mean) else with_half(value.mean, value.half)
 
 
 def _plain(
@@ -143,23 +121,23 @@ def _plain(
     lines: Sequence[Line],
     rank: int = 0,
 ) -> Field:
-    means = [interval(one.values(name)).mean for one in lines]
-    cells = [ABSENT if np.isnan(value) else show(value) for value in means]
+    means = [one.means[name].mean for one in lines]
+    cells = [ABSENT if is_absent(value) else show(value) for value in means]
     return Field(title, cells, rank=rank)
 
 
-def words(lines: Sequence[Line], varied: Sequence[int]) -> Iterator[str]:
+def words(found: Sweep, lines: Sequence[Line], varied: Sequence[str]) -> Iterator[str]:
     """Say what all lines share and what the numbers are."""
     setting = lines[0].setting
     shared = [
-        f"{TITLES.get(name, name)} {setting_text(name, setting[at])}"
-        for at, name in enumerate(SETTINGS)
-        if at not in varied and setting[at] is not None
+        f"{TITLES.get(name, name)} {setting_text(name, value)}"
+        for name, value in setting.items()
+        if name not in varied and value is not None
     ]
     if shared:
         yield f"all lines: {', '.join(shared)}"
-    seeds = max(len(one.rows) for one in lines)
-    jobs = {row["jobs"] for one in lines for row in one.rows if row["jobs"] is not None}
+    seeds = len(lines[0].seeds)
+    jobs = {row["jobs"] for row in found.records()} - {None}
     of = f" of {' or '.join(counted(one, 'job') for one in sorted(jobs))}" if jobs else ""
     if seeds > 1:
         ratios = "; × first: over the first line, seed by seed" if len(lines) > 1 else ""
@@ -169,7 +147,3 @@ def words(lines: Sequence[Line], varied: Sequence[int]) -> Iterator[str]:
         )
     else:
         yield f"one seed{of}, so no intervals; --seeds 0:10 has them"
-
-
-def _known(value: Any) -> float:
-    return float("nan") if value is None else float(value)

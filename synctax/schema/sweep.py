@@ -35,7 +35,7 @@ SWEEP = Table(
         Column("queue", "str", "", "who starts first"),
         Column("nic_gb_per_s", "float", "gb_per_s", "of every server; null: as they are"),
         Column("model", "str", "", "of contention"),
-        Column("basis", "str", "", "what its demands are; null but for mosim"),
+        Column("demand_basis", "str", "", "what its demands are; null but for mosim"),
         Column("seed", "int", "", "of what is drawn"),
         *SUMMARY_COLUMNS,
         Column("error", "str", "", "why there are no numbers; null where there are"),

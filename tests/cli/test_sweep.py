@@ -73,8 +73,8 @@ def test_a_hand_example_comes_out_of_every_model(sweep):
     assert by_model["tiresias"]["jct_mean_s"] == 700
     assert by_model["pollux"]["jct_mean_s"] == pytest.approx(740)
     assert by_model["mosim"]["jct_mean_s"] == pytest.approx((1126.923076923 + 550) / 2)
-    assert by_model["mosim"]["basis"] == "iteration"
-    assert by_model["pollux"]["basis"] is None
+    assert by_model["mosim"]["demand_basis"] == "iteration"
+    assert by_model["pollux"]["demand_basis"] is None
 
 
 def test_every_combination_has_a_row_in_order(sweep):
@@ -188,12 +188,51 @@ def test_the_envelope_tells_what_was_asked(sweep):
         ).stdout
     )
     asked = told["parameters"]
-    assert (asked["trace"], asked["servers"], asked["gpus"]) == ("drawn.csv", 2, 16)
+    assert (asked["trace"], asked["jobs"]) == ("drawn.csv", 3)
     assert (asked["policies"], asked["queues"]) == (["bin-packing"], ["backfill"])
     assert asked["nic_gb_per_s"] == [None]
     assert asked["tax"]["name"] == "llama3-70b-h200"
-    assert asked["made_up_jobs"] is None
     assert told["failed"] == 0
+
+
+SAME = ("jobs", "cluster", "counting", "pool", "tax", "trace")
+
+
+def test_what_simulate_tells_of_what_was_asked_sweep_tells_alike(sweep, run):
+    args = ("drawn.csv", "--cluster", "mosim-2x8", "--tax", "llama3-70b-h200")
+    many, one = (
+        json.loads(made(*args, "--format", "json").stdout)["parameters"]
+        for made in (sweep, lambda *args: run("simulate", *args))
+    )
+    assert {name: many[name] for name in SAME} == {name: one[name] for name in SAME}
+    assert many["contention"].items() <= one["contention"].items()
+
+
+def test_the_envelope_has_the_lines_of_the_table(sweep):
+    told = json.loads(
+        sweep(
+            *("philly-like", "--jobs", 6, "--cluster", "mosim-2x8", "--seeds", "0:3"),
+            *("--models", "tiresias,mosim", "--policies", "load-balancing"),
+            *("--format", "json"),
+        ).stdout
+    )
+    free, shared = told["lines"]
+    assert (free["model"], free["demand_basis"]) == ("tiresias", None)
+    assert (shared["model"], shared["demand_basis"]) == ("mosim", "iteration")
+    assert (shared["seeds"], shared["failed"]) == (3, 0)
+    jct = [row["jct_mean_s"] for row in told["rows"]]
+    assert free["means"]["jct_mean_s"]["mean"] == pytest.approx(sum(jct[:3]) / 3)
+    over = shared["over_first"]["jct_mean_s"]
+    ratios = [jct[at + 3] / jct[at] for at in range(3)]
+    assert over["mean"] == pytest.approx(sum(ratios) / 3)
+    assert over["lo"] < over["mean"] < over["hi"]
+    assert free["over_first"]["jct_mean_s"]["mean"] == 1
+
+
+def test_rates_that_read_alike_are_written_in_full(sweep):
+    shown = sweep("trace.csv", *BOTH, "--nic-gb-per-s", "0.625,0.6250001").stdout
+    assert "0.6250001 GB/s" in shown
+    assert "0.625 GB/s" in shown
 
 
 @pytest.mark.parametrize(
@@ -206,6 +245,11 @@ def test_the_envelope_tells_what_was_asked(sweep):
         (("--seeds", "3:3"), "the end is not included"),
         (("--seeds", "0:20000"), "more than 10,000 seeds"),
         (("--seeds", "a"), "no list of seeds"),
+        (("--seeds", "0:3,1"), "seed 1 is there twice"),
+        (("--nic-gb-per-s", "1,2,1.0"), "1.0 is there twice"),
+        (("--policies", "spread,spread"), "spread is there twice"),
+        (("--policies", "load-balancing,least-allocated"), "also load-balancing"),
+        (("--models", "mosim,Mosim"), "mosim is there twice"),
         (("--seeds", "99999999999"), "is above"),
         (("--models", "tiresias", "--demand-bases", "overlap"), "--models mosim"),
         (("--static-factor", "1.2"), "pollux"),

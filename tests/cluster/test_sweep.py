@@ -8,12 +8,16 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from synctax.cluster.engine import simulate
+from synctax.cluster.inputs.job_table import job_table
+from synctax.cluster.inputs.read_jobs import jobs_of
 from synctax.cluster.jobs import Jobs, simple_jobs
 from synctax.cluster.machines import Cluster, uniform
 from synctax.cluster.metrics import summary
 from synctax.cluster.settings import Contention
-from synctax.cluster.sweep import Choices, interval, of_nic, sweep
+from synctax.cluster.sweep import Choices, merged, of_nic, sweep
+from synctax.cluster.sweep_lines import TIMES, interval, lines
 from synctax.errors import SynctaxError
+from synctax.notes import Note
 from synctax.schema.sweep import SUMMARY_COLUMNS, SWEEP
 
 CLUSTER = uniform(2, 4, 1e9)
@@ -126,6 +130,8 @@ def test_jobs_are_made_for_the_cluster_as_it_is_swept():
         (Choices((), ("fifo",)), "nothing"),
         (Choices(("spread", "spread"), ("fifo",)), "twice"),
         (Choices(("spread",), ("fifo",), seeds=(1, 1)), "twice"),
+        (Choices(("spread",), ("fifo",), models=("mosim",), bases=()), "nothing"),
+        (Choices(("load-balancing", "least-allocated"), ("fifo",)), "twice"),
     ],
 )
 def test_choices_that_are_none_are_refused(choices, said):
@@ -157,6 +163,61 @@ def test_a_single_value_has_no_interval_and_absent_ones_do_not_count():
     assert np.isnan(none.mean)
 
 
+def test_rates_that_differ_in_later_digits_are_told_apart():
+    rates = (0.625, 0.6250001, float(np.nextafter(0.625, 1)))
+    few = Choices(("spread",), ("fifo",), nic_gb_per_s=rates)
+    found = sweep(few, CLUSTER, load, workers=1)
+    assert [row["nic_gb_per_s"] for row in found.records()] == list(rates)
+    assert len(set(map(str, found.combinations))) == 3
+    assert len(lines(found)) == 3
+
+
+def test_another_name_of_a_policy_is_that_policy():
+    (one,) = Choices(("least-allocated",), ("fifo",)).combinations()
+    assert one.policy == "load-balancing"
+
+
+def test_lines_are_means_over_seeds_and_over_the_first_line_seed_by_seed():
+    found = sweep(replace(CHOICES, seeds=(0, 1, 2)), CLUSTER, load, workers=1)
+    frame = found.to_frame()
+    told = lines(found)
+    assert len(told) == 2 * 2 * 3
+    first = frame["jct_mean_s"].to_numpy()[:3]
+    for at, one in enumerate(told):
+        mine = frame["jct_mean_s"].to_numpy()[3 * at : 3 * at + 3]
+        assert one.seeds == (0, 1, 2)
+        assert one.setting["policy"] == frame["policy"][3 * at]
+        assert one.means["jct_mean_s"] == interval(mine)
+        assert one.over_first["jct_mean_s"] == interval(mine / first)
+        assert set(one.over_first) == set(TIMES)
+    ends = told[-1].told()["means"]["jct_mean_s"]
+    assert ends["lo"] < ends["mean"] < ends["hi"]
+
+
+def test_lines_say_how_many_seeds_failed_and_do_not_count_them():
+    few = Choices(("spread",), ("fifo",), seeds=(0, 1, 2))
+    (one,) = lines(sweep(few, CLUSTER, load_none_of_seed_1, workers=1))
+    assert one.failed == 1
+    (whole,) = lines(sweep(replace(few, seeds=(0, 2)), CLUSTER, load, workers=1))
+    assert one.means == whole.means
+
+
+def no_time(cluster: Cluster, seed: int) -> Jobs:
+    return simple_jobs([(0, 1, 0.0)])
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_0_in_the_first_line_has_no_ratio_and_warns_of_nothing():
+    few = replace(CHOICES, nic_gb_per_s=(None,))
+    for one in lines(sweep(few, CLUSTER, no_time, workers=1)):
+        assert one.means["jct_mean_s"].mean == 0
+        assert one.told()["over_first"]["jct_mean_s"] == {
+            "mean": None,
+            "lo": None,
+            "hi": None,
+        }
+
+
 def test_notes_of_simulations_are_told_once_with_how_many_have_them():
     # a job that sends at 2 GB/s alone is slowed by its own traffic on slower NICs
     few = Choices(("spread",), ("fifo",), nic_gb_per_s=(9.0, 0.5), seeds=(0, 1))
@@ -164,4 +225,44 @@ def test_notes_of_simulations_are_told_once_with_how_many_have_them():
     (note,) = found.notes
     assert (note.reason, note.count) == ("profile_exceeds_nic", 2)
     assert note.where == "spread, fifo, 0.5 GB/s, mosim, iteration, seed 0"
-    assert note.detail.startswith("simulations with ")
+    assert note.detail.startswith("of 4 simulations, each with ")
+
+
+def test_notes_of_reading_are_those_of_every_seed_and_nic():
+    columns = {"job_id": ["a"], "submit_s": [0], "gpus": [8], "duration_s": [9]}
+    load = partial(read, job_table(columns, name="x"))
+    cluster = uniform(2, 4, 1e9, gpu_type="v100")
+    few = Choices(("spread",), ("fifo",), seeds=(0, 1))
+    both = sweep(few, cluster, load, workers=1)
+    (drawn,) = (note for note in both.notes if note.reason == "jobs_drawn")
+    assert drawn.count == 2
+    assert "of 2 simulations, each with 1 × " in drawn.detail
+    assert "(the first; others differ)" in drawn.detail
+    one = sweep(replace(few, seeds=(1,)), cluster, load, workers=1)
+    (alone,) = (note for note in one.notes if note.reason == "jobs_drawn")
+    assert (alone.count, "simulations" in alone.detail) == (1, False)
+
+
+def read(table, cluster: Cluster, seed: int):
+    return jobs_of(table, cluster, seed=seed)
+
+
+ODD = Note("odd", 3, "odd jobs", "line 2")
+
+
+@pytest.mark.parametrize(
+    ("noted", "told"),
+    [
+        ([(ODD,), (ODD,)], [ODD]),
+        ([(ODD,), None], [ODD]),
+        ([(ODD, ODD), (ODD, ODD)], [ODD, ODD]),
+        ([(), (ODD,)], [Note("odd", 1, "of 2 simulations, each with 3 × odd jobs", "b")]),
+        (
+            [(ODD,), (replace(ODD, count=5),)],
+            [Note("odd", 2, "of 2 simulations, each with 3 to 5 × odd jobs", "a")],
+        ),
+        ([None, None], []),
+    ],
+)
+def test_notes_of_many_runs_say_how_many_have_what(noted, told):
+    assert list(merged("ab", noted)) == told
