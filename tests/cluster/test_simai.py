@@ -221,7 +221,11 @@ def test_a_workload_sends_what_its_groups_do():
     parts = ("tp all_reduce 100 B", "ep all_to_all 800 B", "dp all_gather 300 B")
     assert all(part in profile.bytes_from for part in parts)
     assert "dp_ep reduce_scatter 300 B, pp send_recv 6 kB" in profile.bytes_from
-    assert {n.reason: n.count for n in profile.notes} == {"simai_unknown_operation": 1}
+    assert {n.reason: n.count for n in profile.notes} == {
+        "bytes_within_servers": 1,
+        "simai_unknown_operation": 1,
+    }
+    assert "tensor-parallel groups of" in profile.notes[0].detail
 
 
 def test_an_old_header_leaves_the_number_of_gpus_to_be_given():

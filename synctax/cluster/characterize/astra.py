@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from synctax.arrays import F64, NS_PER_S
+from synctax.arrays import BYTES_PER_GB, F64, NS_PER_S
 from synctax.cluster.characterize.astra_log import AstraLog
 from synctax.cluster.characterize.astra_network import AstraNetwork, collective_s
 from synctax.cluster.characterize.chakra import ExecutionTraces, Sends, sends
@@ -24,8 +24,6 @@ ALIKE: Final = 1e-6
 
 WITHIN: Final = 0.01
 """Models that differ by a smaller share agree."""
-
-_GIGA: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,9 +288,13 @@ def _too_fast(
     line = float(network.bytes_per_s[-1])
     if sent_bytes <= (1 + WITHIN) * line * network_s:
         return []
-    told = rate_gb_per_s(sent_bytes / network_s / _GIGA) if network_s else "no time at all"
+    told = (
+        rate_gb_per_s(sent_bytes / network_s / BYTES_PER_GB)
+        if network_s
+        else "no time at all"
+    )
     text = (
-        f"profiles that send at {told}, above the {rate_gb_per_s(line / _GIGA)} of the "
+        f"profiles that send at {told}, above the {rate_gb_per_s(line / BYTES_PER_GB)} of the "
         "network: computation hides a part, or bytes, time and network are not of one run"
     )
     return [Note("rate_above_network", 1, text)]

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from synctax.arrays import F64, I64
+from synctax.arrays import F64, I64, NS_PER_S
 from synctax.collectives.model import Op
 from synctax.planning.inputs.yaml_file import LARGEST_FILE_BYTES, read_yaml
 from synctax.planning.inputs.yaml_values import Scalar, Section, Sequence
@@ -95,7 +95,7 @@ def network_of(section: Section) -> AstraNetwork:
         topology=names,
         npus=npus.astype(np.int64),
         bytes_per_s=rates * BYTES_OF_GB,
-        latency_s=latency_ns / 1e9,
+        latency_s=latency_ns / NS_PER_S,
     )
 
 

@@ -14,7 +14,7 @@ from synctax.collectives.model import Op
 from synctax.collectives.wait import busbw_factor
 from synctax.errors import SynctaxError
 from synctax.notes import Note
-from synctax.texts import size_bytes, time_us
+from synctax.texts import percent, size_bytes, time_us
 
 _US: Final = 1e6
 
@@ -121,7 +121,10 @@ def _sizes(workload: AicbWorkload, gpus: int) -> I64:
 def _sent(workload: AicbWorkload | None, gpus: int) -> tuple[float, float, str, list[Note]]:
     """Bytes of a GPU, barriers, where they are from, what was left out."""
     if workload is None:
-        text = "SimAI's times tell no bytes: give AICB's workload; one barrier is assumed"
+        text = (
+            "SimAI's times tell no bytes: give AICB's workload, or simulate cannot take "
+            "this profile; one barrier is assumed"
+        )
         return nan, 1.0, "not told by SimAI's times", [Note("simai_no_bytes", 1, text)]
     size = _sizes(workload, gpus)[workload.group]
     moves = (workload.op >= 0) & (workload.comm_bytes > 0) & (size > 1)
@@ -147,6 +150,14 @@ def _sent(workload: AicbWorkload | None, gpus: int) -> tuple[float, float, str, 
     parts = ", ".join(f"{what} {size_bytes(value)}" for what, value in total.items())
     words = f"AICB's workload, nccl-tests' factors: {parts or 'nothing'}"
     notes = []
+    inside = sum(value for what, value in total.items() if what.startswith("tp "))
+    if inside:
+        text = (
+            f"{percent(inside / sum(total.values()))} of the bytes are sent in "
+            f"tensor-parallel groups of {degrees['tp']:,}: counted as if they left their "
+            "server, where these mostly stay"
+        )
+        notes.append(Note("bytes_within_servers", 1, text))
     if workload.unknown:
         text = "operations of AICB that SimAI takes for none: no bytes"
         notes.append(Note("simai_unknown_operation", workload.unknown, text))
