@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from synctax.bandwidth.topology import Domain, Layout
     from synctax.cluster.engine import simulate
     from synctax.cluster.fidelity import fidelity
+    from synctax.cluster.inputs.measured_times import read_measured
     from synctax.cluster.inputs.named import read_cluster
     from synctax.cluster.inputs.pool import read_pool
     from synctax.cluster.inputs.read_jobs import read_jobs
     from synctax.cluster.jobs import Jobs
     from synctax.cluster.machines import Cluster
-    from synctax.cluster.inputs.measured_times import read_measured
     from synctax.cluster.settings import Contention
     from synctax.cluster.simulation import Simulation
     from synctax.collectives.load import Job, load

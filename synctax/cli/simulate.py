@@ -269,7 +269,8 @@ def _show(
     if out.fmt == "table":
         from synctax.report import simulate_view
 
-        show(simulate_view.parts(simulation, top=top, fidelity=near), out)
+        pool = ready.read.pool
+        show(simulate_view.parts(simulation, top=top, fidelity=near, pool=pool), out)
     else:
         emit(results.result(found), out)
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from synctax.cli.simulate_setup import Asked, Setup
+from synctax.cli.simulate_told import cluster_told, contention_told, jobs_told, tax_told
 from synctax.cluster.columns import simulate_columns
 from synctax.cluster.fidelity import ERRORS, Distance, Fidelity
-from synctax.cluster.machines import Cluster
-from synctax.cluster.metrics import by_width, culprits, summary
+from synctax.cluster.metrics import by_width, culprits, spreads, summary, times
 from synctax.cluster.simulation import Simulation
 from synctax.cluster.timeline import MANY_SLICES, chrome_trace, slices
 from synctax.notes import Note
@@ -22,7 +22,7 @@ from synctax.report.output import Result
 from synctax.schema.simulate import SIMULATE
 
 MOST_PAIRS: Final = 1_000
-"""Pairs of jobs in an envelope, those that lost most."""
+"""Pairs, and culprits, in an envelope: those that lost, or cost, most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,49 +79,16 @@ def result(found: Found) -> Result:
 
 def parameters(found: Found) -> dict[str, Any]:
     """Tell what was asked."""
-    asked, setup, charge = found.asked, found.setup, found.setup.charge
-    simulation = found.simulation
+    asked, setup, simulation = found.asked, found.setup, found.simulation
     return {
         "trace": asked.trace,
-        "jobs": len(simulation.jobs),
+        **jobs_told(setup.read),
         "cluster": cluster_told(setup.cluster),
         "policy": simulation.policy,
         "queue": simulation.queue,
-        "contention": asdict(simulation.contention),
-        "counting": [{"counting": one, "jobs": many} for one, many in setup.read.counting],
-        "pool": setup.read.pool or None,
+        "contention": contention_told(simulation.contention),
         "seed": asked.seed,
-        "tax": None
-        if charge is None
-        else {
-            "name": charge.name,
-            "method": charge.method,
-            "n_fit": charge.model.n_fit,
-            "a_us": charge.a_us,
-            "a_lo_us": charge.a_lo_us,
-            "a_hi_us": charge.a_hi_us,
-        },
-    }
-
-
-def cluster_told(cluster: Cluster) -> dict[str, Any]:
-    """Tell a cluster as its file does: groups of servers that are alike."""
-    keys = ("gpus", "gpu_type", "nic_bytes_per_s", "nvlink_bytes_per_s", "speed")
-    groups: list[dict[str, Any]] = []
-    values = (np.asarray(getattr(cluster, key)).tolist() for key in keys)
-    for one in zip(*values, strict=True):
-        group = {
-            key: None if value != value else value
-            for key, value in zip(keys, one, strict=True)
-        }
-        if groups and {**groups[-1], "count": 0} == {"count": 0, **group}:
-            groups[-1]["count"] += 1
-        else:
-            groups.append({"count": 1, **group})
-    return {
-        "name": cluster.name or None,
-        "servers": groups,
-        "tiers": [asdict(one) for one in cluster.tiers],
+        "tax": tax_told(setup.charge),
     }
 
 
@@ -131,15 +98,17 @@ def told(found: Found) -> dict[str, Any]:
     pairs = simulation.interference
     return {
         **summary(simulation).told(),
+        "spread": {name: asdict(one) for name, one in spreads(times(simulation)).items()},
         "widths": _records(by_width(simulation)),
         "links": _links(simulation),
         "interference": None if pairs is None else _pairs(simulation),
         "interference_pairs": None if pairs is None else int(pairs.job.size),
         "culprits": None if pairs is None else _culprits(simulation),
+        "culprit_jobs": None if pairs is None else int(np.unique(pairs.by).size),
         "fidelity": None if found.fidelity is None else _fidelity(found.fidelity),
         "profiles": [_profile(one) for one in read.profiles],
         "verdict": list(words.verdict(simulation)),
-        "basis": list(words.assumed(simulation)),
+        "assumed": list(words.assumed(simulation, read.pool)),
     }
 
 
@@ -222,10 +191,6 @@ def _distance(one: Distance) -> Iterator[tuple[str, float]]:
 
 def _profile(one: Any) -> dict[str, Any]:
     return {key: value for key, value in asdict(one).items() if key != "notes"}
-
-
-SUFFIXES: Final = (".json", ".json.gz")
-"""Of a timeline."""
 
 
 def write_timeline(

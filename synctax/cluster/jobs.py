@@ -48,6 +48,8 @@ class Jobs:
         Where the profile of each is from: `given`, `drawn from the pool, seed 0`, ...
     pinned : tuple of Placement or None
         Where a job has to run; None lets the policy choose.
+    counting : tuple of Counting
+        What `network_bytes` counts, for people; none where nothing is known of it.
     """
 
     job_id: tuple[str, ...]
@@ -64,6 +66,7 @@ class Jobs:
     workload: tuple[str, ...]
     source: tuple[str, ...]
     pinned: tuple[Placement | None, ...]
+    counting: tuple[Counting, ...] = ()
 
     def __len__(self) -> int:
         """Count jobs."""
@@ -193,4 +196,5 @@ def simple_jobs(
         workload=("",) * n,
         source=("given",) * n,
         pinned=where,
+        counting=(counting,) * n,
     )

@@ -51,4 +51,9 @@ def measured_of(job_id: Sequence[str], start_s: F64, end_s: F64) -> Measured | N
         return None
     ids = tuple(job_id[at] for at in known.tolist())
     unknown = np.full(known.size, np.nan)
-    return Measured(ids, unknown, start_s[known], end_s[known])
+    note = Note(
+        "measured_in_trace",
+        known.size,
+        "jobs whose start_s and end_s in the trace are taken as measured times",
+    )
+    return Measured(ids, unknown, start_s[known], end_s[known], (note,))

@@ -172,25 +172,24 @@ def summary(simulation: Simulation) -> Summary:
     found = times(simulation)
     makespan_s = makespan(simulation)
     use, gpus = simulation.use, simulation.jobs.gpus
-    jct = _ends(found.jct_s)
-    training, wait = _ends(found.training_s), _ends(found.wait_s)
+    jct, training, wait = map(spread, (found.jct_s, found.training_s, found.wait_s))
     return Summary(
-        jct_mean_s=jct[0],
-        jct_median_s=jct[1],
-        jct_p90_s=jct[2],
-        jct_p99_s=jct[3],
+        jct_mean_s=jct.mean,
+        jct_median_s=jct.median,
+        jct_p90_s=jct.p90,
+        jct_p99_s=jct.p99,
         makespan_s=makespan_s,
         utilisation=_share(use.gpu_s, simulation.cluster.total_gpus * makespan_s),
-        training_mean_s=training[0],
-        training_median_s=training[1],
-        training_p90_s=training[2],
-        training_p99_s=training[3],
+        training_mean_s=training.mean,
+        training_median_s=training.median,
+        training_p90_s=training.p90,
+        training_p99_s=training.p99,
         solo_mean_s=float(found.solo_s.mean()),
-        wait_mean_s=wait[0],
-        wait_median_s=wait[1],
-        wait_p90_s=wait[2],
-        wait_p99_s=wait[3],
-        wait_max_s=float(found.wait_s.max()),
+        wait_mean_s=wait.mean,
+        wait_median_s=wait.median,
+        wait_p90_s=wait.p90,
+        wait_p99_s=wait.p99,
+        wait_max_s=wait.max,
         slowdown_mean=float(found.slowdown.mean()),
         slowdown_max=float(found.slowdown.max()),
         contention_mean=_weighted(simulation.factor, found.training_s),
@@ -212,10 +211,51 @@ def makespan(simulation: Simulation) -> float:
     return (last_ns - int(simulation.jobs.submit_ns.min())) / NS_PER_S
 
 
-def _ends(values_s: F64) -> tuple[float, float, float, float]:
-    """Return mean, median, P90 and P99."""
-    median, p90, p99 = np.percentile(values_s, (50, 90, 99)).tolist()
-    return float(values_s.mean()), median, p90, p99
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How values are spread over jobs; percentiles are interpolated straight.
+
+    Parameters
+    ----------
+    mean, median, p90, p99, max : float
+    """
+
+    mean: float
+    median: float
+    p90: float
+    p99: float
+    max: float
+
+
+def spread(values: F64) -> Spread:
+    """Tell how values are spread.
+
+    Parameters
+    ----------
+    values : (n,) float64
+        One or more.
+
+    Returns
+    -------
+    Spread
+    """
+    ends = np.percentile(values, (50, 90, 99, 100)).tolist()
+    return Spread(float(values.mean()), *ends)
+
+
+def spreads(found: Times) -> dict[str, Spread]:
+    """Tell how times and slowdowns are spread over jobs, by their names in `Times`.
+
+    Parameters
+    ----------
+    found : Times
+
+    Returns
+    -------
+    dict of str to Spread
+    """
+    names = ("jct_s", "wait_s", "training_s", "solo_s", "slowdown")
+    return {name: spread(getattr(found, name)) for name in names}
 
 
 def _share(part: float, whole: float) -> float:

@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from synctax.arrays import F64, I64
+from synctax.arrays import F64
 from synctax.cluster.engine import simulate
-from synctax.cluster.jobs import Jobs, Placement
+from synctax.cluster.jobs import Jobs, Placement, to_ns
 from synctax.cluster.machines import uniform
 from synctax.cluster.settings import Contention
 
@@ -96,7 +96,7 @@ def _jobs(compute_s: F64, network_s: F64, nic_bytes: F64, gpus: int) -> Jobs:
         job_id=tuple(map(str, range(n))),
         submit_ns=np.zeros(n, np.int64),
         gpus=np.full(n, gpus, np.int64),
-        duration_ns=_ns(duration_s),
+        duration_ns=to_ns(duration_s.ravel()),
         compute_s=compute_s.ravel(),
         network_s=network_s.ravel(),
         tax_s=np.zeros(n),
@@ -107,8 +107,5 @@ def _jobs(compute_s: F64, network_s: F64, nic_bytes: F64, gpus: int) -> Jobs:
         workload=("",) * n,
         source=("",) * n,
         pinned=tuple(pinned),
+        counting=("sent",) * n,
     )
-
-
-def _ns(seconds: F64) -> I64:
-    return np.rint(seconds.ravel() * 1e9).astype(np.int64)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synctax.arrays import F64, I64
+from synctax.arrays import I64
 from synctax.cluster.fidelity import Fidelity
 from synctax.cluster.jobs import Placement, placement_text
-from synctax.cluster.metrics import Times, by_width, makespan, times
+from synctax.cluster.metrics import Times, by_width, makespan, spreads, times
 from synctax.cluster.simulation import Simulation
 from synctax.report import simulate_words as words
 from synctax.report.simulate_words import seconds
@@ -28,7 +28,11 @@ _BYTES_PER_GB = 1e9
 
 
 def parts(
-    simulation: Simulation, *, top: int = TOP, fidelity: Fidelity | None = None
+    simulation: Simulation,
+    *,
+    top: int = TOP,
+    fidelity: Fidelity | None = None,
+    pool: str = "",
 ) -> "list[RenderableType]":
     """Lay out a simulation.
 
@@ -39,6 +43,8 @@ def parts(
         Jobs that are listed.
     fidelity : Fidelity, optional
         How near it is to measured times.
+    pool : str
+        Name of what profiles are from.
     """
     found = times(simulation)
     said = [Sentence(text) for text in words.verdict(simulation)]
@@ -51,30 +57,29 @@ def parts(
     for more in (_widths(simulation), _pairs(simulation), _links(simulation)):
         if more is not None:
             laid += ["", more]
-    return [*laid, "", *(Sentence(text) for text in words.assumed(simulation))]
+    return [*laid, "", *(Sentence(text) for text in words.assumed(simulation, pool))]
 
 
 def _spread(found: Times) -> "RenderableType":
     """Lay out how times are spread over jobs."""
-    rows: list[tuple[str, F64, Callable[[float], str]]] = [
-        ("JCT", found.jct_s, seconds),
-        ("  waiting", found.wait_s, seconds),
-        ("  training", found.training_s, seconds),
-        ("    alone", found.solo_s, seconds),
-        ("slowdown", found.slowdown, number),
+    rows: list[tuple[str, str, Callable[[float], str]]] = [
+        ("JCT", "jct_s", seconds),
+        ("  waiting", "wait_s", seconds),
+        ("  training", "training_s", seconds),
+        ("    alone", "solo_s", seconds),
+        ("slowdown", "slowdown", number),
     ]
-    cells = [[show(value) for value in _ends(values)] for _, values, show in rows]
-    titles = ("mean", "median", "P90", "P99", "most")
+    by_name = spreads(found)
+    titles = {"mean": "mean", "median": "median", "p90": "P90", "p99": "P99", "max": "most"}
     return table(
         [
-            Field("", [name for name, _, _ in rows], right=False),
-            *(Field(title, [row[at] for row in cells]) for at, title in enumerate(titles)),
+            Field("", [title for title, _, _ in rows], right=False),
+            *(
+                Field(title, [show(getattr(by_name[name], end)) for _, name, show in rows])
+                for end, title in titles.items()
+            ),
         ]
     )
-
-
-def _ends(values: F64) -> list[float]:
-    return [float(values.mean()), *np.percentile(values, (50, 90, 99, 100)).tolist()]
 
 
 def most_slowed(found: Times, top: int) -> I64:

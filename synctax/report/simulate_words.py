@@ -1,9 +1,11 @@
 """What a simulation comes to, in sentences."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
+from synctax.cluster.inputs.read_jobs import GIVEN
 from synctax.cluster.jobs import Jobs
 from synctax.cluster.metrics import Summary, Times, culprits, summary, times
 from synctax.cluster.settings import Contention
@@ -117,8 +119,20 @@ def _by_whom(simulation: Simulation, told: Summary) -> Iterator[str]:
     )
 
 
-def assumed(simulation: Simulation) -> Iterator[str]:
-    """Say by which model the numbers are, and in which units demands were held."""
+def assumed(simulation: Simulation, pool: str = "") -> Iterator[str]:
+    """Say by which model the numbers are, what was counted, and against what it was held.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    pool : str
+        Name of what profiles are from; empty where rows of the trace tell them all.
+
+    Yields
+    ------
+    str
+        Model; links; jobs.
+    """
     how, cluster = simulation.contention, simulation.cluster
     yield f"model: {_model(how)}"
     rates = cluster.nic_bytes_per_s
@@ -132,10 +146,28 @@ def assumed(simulation: Simulation) -> Iterator[str]:
             f"; blocks of {tier.servers:,} servers share uplinks of 1/"
             f"{number(tier.oversubscription)} of their NICs"
         )
-    taxed = simulation.jobs.tax_s > 0
-    if taxed.any():
-        text += f"; iterations of {int(taxed.sum()):,} jobs hold tax"
     yield text
+    said = "; ".join(_of_jobs(simulation.jobs, pool))
+    if said:
+        yield said
+
+
+def _of_jobs(jobs: Jobs, pool: str) -> Iterator[str]:
+    """Say what of jobs would else be taken for granted."""
+    if jobs.nic_bytes.any() and jobs.counting:
+        many = Counter(jobs.counting)
+        each = [f"{one} ({counted(n, 'job')})" for one, n in many.items()]
+        how = ", ".join(each) if len(each) > 1 else next(iter(many))
+        yield f"network_bytes are counted as {how}"
+    if pool:
+        given = jobs.source.count(GIVEN)
+        yield f"profiles of {counted(len(jobs) - given, 'job')} are of the pool {pool}"
+    taxed = int((jobs.tax_s > 0).sum())
+    if taxed:
+        yield f"iterations of {counted(taxed, 'job')} hold tax"
+    pinned = len(jobs) - jobs.pinned.count(None)
+    if pinned:
+        yield f"the trace names the servers of {counted(pinned, 'job')}"
 
 
 def _model(how: Contention) -> str:

@@ -4,6 +4,7 @@ import gzip
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -135,6 +136,7 @@ def test_json_has_what_programs_rely_on_first(told):
     groups = found["parameters"]["cluster"]["servers"]
     assert [(one["count"], one["gpu_type"]) for one in groups] == [(2, "v100"), (2, "a100")]
     assert found["parameters"]["pool"] == "default"
+    assert found["parameters"]["contention"]["demand_basis"] == "iteration"
     assert found["parameters"]["counting"] == [{"counting": "sent", "jobs": 9}]
     reasons = {note["reason"] for note in found["excluded"]}
     assert "speed_of_peaks" in reasons
@@ -155,6 +157,54 @@ def test_csv_and_parquet_hold_the_same_rows(simulate):
     near = simulate(*RACKS, "--measured", "rows.csv", "--resamples", 20)
     assert near.exit_code == 0
     assert "mean JCT is off by 0 %" in near.stdout
+
+
+@pytest.mark.parametrize("args", [RACKS, MADE_UP, TWO, (*RACKS, "--placement-aware")])
+def test_rows_of_a_result_are_a_trace_with_the_same_result(simulate, told, args):
+    assert simulate(*args, "-o", "rows.csv").exit_code == 0
+    found, rows = told("rows.csv", *args[args.index("--cluster") :])
+    first = pd.read_csv("rows.csv").set_index("job_id")
+    for name in ("start_s", "end_s", "nic_bytes", "solo_s", "contention"):
+        again = [rows[job][name] for job in first.index]
+        assert again == pytest.approx(first[name].tolist(), rel=1e-12)
+    assert [rows[job]["counting"] for job in first.index] == first["counting"].tolist()
+    # what it takes of the result is said
+    assert found["fidelity"]["errors"][0]["error"] == 0
+    assert "measured_in_trace" in {note["reason"] for note in found["excluded"]}
+    assert f"servers of {len(first)} jobs" in found["assumed"][-1]
+
+
+def test_what_bytes_are_counted_as_is_said_beside_the_model_and_the_nics(simulate):
+    def last(*args: object) -> list[str]:
+        return simulate(*args, "-q").stdout.splitlines()[-3:]
+
+    paper, sent = last(*TWO), last(*TWO, "--counting", "sent")
+    assert paper[:2] == sent[:2]
+    assert paper[2].startswith("network_bytes are counted as paper; the trace names")
+    assert sent[2].startswith("network_bytes are counted as sent;")
+    assert "profiles of 8 jobs are of the pool default" in last(*MADE_UP)[2]
+    text = (EXAMPLES / "two-jobs.csv").read_text().splitlines()
+    Path("mixed.csv").write_text(f"{text[0]},counting\n{text[1]},sent\n{text[2]},\n")
+    mixed = last("mixed.csv", *TWO[1:])[2]
+    assert "counted as sent (1 job), paper (1 job)" in mixed
+
+
+def test_the_spread_that_is_shown_is_in_json(told):
+    found, rows = told(*RACKS)
+    for name in ("jct_s", "wait_s", "training_s", "solo_s", "slowdown"):
+        values = [row[name] for row in rows.values()]
+        spread = found["spread"][name]
+        assert list(spread) == ["mean", "median", "p90", "p99", "max"]
+        assert spread["max"] == max(values)
+        assert spread["p90"] == pytest.approx(np.percentile(values, 90))
+    assert found["spread"]["jct_s"]["mean"] == found["jct_mean_s"]
+
+
+def test_culprits_that_are_left_out_are_counted(told, monkeypatch):
+    monkeypatch.setattr("synctax.cli.simulate_results.MOST_PAIRS", 1)
+    found, _ = told(*TWO)
+    assert (len(found["culprits"]), found["culprit_jobs"]) == (1, 2)
+    assert (len(found["interference"]), found["interference_pairs"]) == (1, 2)
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_one_other_jobs(simulate):

@@ -164,6 +164,7 @@ def jobs_of(
             workload=profiled.workload,
             source=tuple(source.tolist()),
             pinned=rows.pinned,
+            counting=bytes_of.of,
         ),
         start_s=rows.start_s,
         end_s=rows.end_s,
@@ -192,6 +193,7 @@ def _check_local(rows: JobRows, profiled: Profiled, name: str) -> None:
 class _Counted:
     network: F64
     nic: F64
+    of: tuple[Counting, ...]
     counting: tuple[tuple[Counting, int], ...]
 
 
@@ -207,7 +209,7 @@ def _counted(rows: JobRows, profiled: Profiled, usual: Counting) -> _Counted:
         if of.any():
             nic[of] = nic_bytes(network[of], rows.gpus[of], counting)
             many.append((counting, int(of.sum())))
-    return _Counted(network, nic, tuple(many))
+    return _Counted(network, nic, tuple(own.tolist()), tuple(many))
 
 
 def _places(rows: JobRows, pool: Pool | None, faults: Faults) -> I64:
