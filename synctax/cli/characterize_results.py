@@ -3,7 +3,8 @@
 from math import isnan, nan
 from typing import Any
 
-from synctax.cli.characterize_setup import BYTES_PER_GB, Found
+from synctax.arrays import BYTES_PER_GB
+from synctax.cli.characterize_setup import Found
 from synctax.cluster.characterize.gpus import gpu_types
 from synctax.cluster.characterize.profile import Profile
 from synctax.cluster.characterize.workloads import Workload

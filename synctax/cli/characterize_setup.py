@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from synctax.arrays import BYTES_PER_GB
 from synctax.cli.asking import bad_option, read_named
 from synctax.cluster.characterize.gpus import Precision, gpu_type
 from synctax.cluster.characterize.pool import in_precision
@@ -19,8 +20,6 @@ from synctax.cluster.characterize.profile import (
 from synctax.cluster.characterize.workloads import Workload
 from synctax.cluster.inputs.pool import read_pool
 from synctax.notes import Note
-
-BYTES_PER_GB = 1e9
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,8 +294,9 @@ def _too_fast(
         else "no time at all"
     )
     text = (
-        f"profiles that send at {told}, above the {rate_gb_per_s(line / BYTES_PER_GB)} of the "
-        "network: computation hides a part, or bytes, time and network are not of one run"
+        f"profiles that send at {told}, above the {rate_gb_per_s(line / BYTES_PER_GB)} of "
+        "the network: computation hides a part, or bytes, time and network are not of one "
+        "run"
     )
     return [Note("rate_above_network", 1, text)]
 
