@@ -20,6 +20,7 @@ from synctax.cluster.inputs.read_jobs import JobsRead, jobs_of, read_jobs
 from synctax.cluster.machines import Cluster
 from synctax.cluster.measured import Measured, measured_of
 from synctax.cluster.policies.lookup import policy
+from synctax.cluster.policies.policy import Policy
 from synctax.cluster.settings import Contention
 from synctax.cluster.simulation import Simulation
 from synctax.errors import SynctaxError
@@ -88,12 +89,15 @@ class Setup:
     ----------
     cluster : Cluster
         With the policy and queue that were asked for.
+    policy : Policy
+        Found once: a file of one's own runs when it is found.
     read : JobsRead
     tax : Tax
     charge : PlanTax or None
     """
 
     cluster: Cluster
+    policy: Policy
     read: JobsRead
     tax: Tax
     charge: PlanTax | None
@@ -109,28 +113,34 @@ def set_up(asked: Asked) -> Setup:
     BadInputError
         If a file is no trace, cluster or pool, or a job does not fit into the cluster.
     """
-    cluster = find_cluster(asked.cluster, asked.policy, asked.queue)
     pool = find_pool(asked.pool)
+    cluster = find_cluster(asked.cluster, asked.policy, asked.queue, pool=pool)
+    option = "--cluster" if asked.policy is None else "--policy"
+    chosen = read_named(option, lambda: policy(cluster.policy))
     tax, charge = find_job_tax(asked.tax)
-    return Setup(cluster, find_jobs(asked, cluster, pool, charge), tax, charge)
+    return Setup(cluster, chosen, find_jobs(asked, cluster, pool, charge), tax, charge)
 
 
 def find_cluster(
-    name: str, policy_name: str | None = None, queue: QueueName | None = None
+    name: str,
+    policy_name: str | None = None,
+    queue: QueueName | None = None,
+    *,
+    pool: Pool | None = None,
 ) -> Cluster:
     """Read a cluster, and put another policy and queue in place of its own.
+
+    The policy is not looked up: that runs code, which somebody has to ask for.
 
     Raises
     ------
     BadParameter
-        If there is none of that name, or no such policy.
+        If there is none of that name.
     BadInputError
         If the file is no cluster.
     """
-    cluster = read_named("--cluster", lambda: read_cluster(name))
+    cluster = read_named("--cluster", lambda: read_cluster(name, pool=pool))
     wanted = cluster.policy if policy_name is None else policy_name
-    option = "--cluster" if policy_name is None else "--policy"
-    read_named(option, lambda: policy(wanted))
     return replace(cluster, policy=wanted, queue=queue or cluster.queue)
 
 
@@ -209,6 +219,7 @@ def run(
         setup.read.jobs,
         setup.cluster,
         contention=contention,
+        policy=setup.policy,
         interference=interference,
         on_progress=on_progress,
     )

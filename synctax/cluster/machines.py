@@ -52,6 +52,8 @@ class Cluster:
     name : str
     reference_gpu : str
         What `speed` is relative to and profiles are computed for; empty: not known.
+    reference_place : str
+        File and line in which it is written; empty where there is no file.
     notes : tuple of Note
         What was inferred where it was read from a file.
     """
@@ -66,6 +68,7 @@ class Cluster:
     queue: QueueName = "backfill"
     name: str = ""
     reference_gpu: str = ""
+    reference_place: str = ""
     notes: tuple[Note, ...] = ()
 
     @property

@@ -10,14 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synctax.cluster.characterize.gpus import gpu_type
+from synctax.cluster.characterize.profile import profile
+from synctax.cluster.characterize.workloads import Workload
 from synctax.cluster.inputs import cluster_file, pool
 from synctax.cluster.inputs.cluster_file import MOST_SERVERS, cluster_of
 from synctax.cluster.inputs.named import cluster_names, read_cluster
-from synctax.cluster.inputs.pool import Pool, pool_of, read_pool, spelled
+from synctax.cluster.inputs.pool import Pool, pool_of, read_pool
+from synctax.cluster.inputs.speeds import near_gpu
 from synctax.cluster.machines import Cluster, SwitchTier, check, uniform
+from synctax.cluster.model_names import plain
 from synctax.errors import BadInputError, SynctaxError
 from synctax.planning.inputs.yaml_file import read_yaml
 from synctax.planning.possible import ImpossibleError
+from synctax.texts import number
 
 ONE = "servers: [{gpus: 8, nic_bytes_per_s: 625e6}]\n"
 MADE = "workloads:\n- {name: w, compute_s: 1, gradient_bytes: 1e8}\n"
@@ -103,31 +108,78 @@ def test_a_file_is_called_by_its_name_unless_it_tells(tmp_path):
 
 def test_all_that_a_cluster_may_tell_is_read():
     found = cluster(
-        "policy: mine.py:place\nqueue: EASY\nreference_gpu: a100\nsource: here\n"
+        "policy: least-allocated\nqueue: EASY\nreference_gpu: a100\nsource: here\n"
         f"servers:\n- {group(count=4, gpu_type='A100', nvlink_bytes_per_s='3e11')}\n"
         "tiers: [{servers: 2, oversubscription: 3}]\n"
     )
-    assert (found.policy, found.queue) == ("mine.py:place", "easy")
+    assert (found.policy, found.queue) == ("least-allocated", "easy")
     assert found.gpu_type == ("a100",) * 4
     assert found.nvlink_bytes_per_s.tolist() == [3e11] * 4
     assert found.tiers == (SwitchTier(2, 3.0),)
     assert found.notes == ()
 
 
-def test_speeds_of_other_gpus_are_ratios_of_peaks_and_noted():
-    text = f"servers:\n- {group(gpu_type='v100')}\n- {group(gpu_type='a100', count=2)}\n"
-    found = cluster(f"{text}- {group(gpu_type='k80')}\n- {group(gpu_type='x', speed=3)}\n")
-    v100, a100, k80 = map(gpu_type, ("v100", "a100", "k80"))
-    half = a100.fp16_tflops / v100.fp16_tflops
-    full = k80.fp32_tflops / v100.fp32_tflops
-    np.testing.assert_allclose(found.speed, [1, half, half, full, 3])
+def compute_s(one: Workload, gpu: str) -> float:
+    return profile(one, 1, gpu=gpu_type(gpu), nic_bytes_per_s=inf).compute_s
+
+
+@pytest.mark.parametrize(
+    ("gpu", "of_resnet"), [("p100", 0.71), ("a100", 1.44), ("h100", 4.1), ("k80", 0.274)]
+)
+def test_the_speed_of_other_gpus_is_that_of_the_roofline(gpu, of_resnet):
+    servers = f"servers:\n- {group(gpu_type='v100')}\n- {group(gpu_type=gpu, count=2)}\n"
+    found = cluster(servers)
+    ratios = {
+        one.name: compute_s(one, "v100") / compute_s(one, gpu)
+        for one in read_pool().workloads
+    }
+    assert ratios["resnet-50"] == pytest.approx(of_resnet, rel=0.01)
+    mean = np.exp(np.mean(np.log([*ratios.values()])))
+    np.testing.assert_allclose(found.speed, [1, mean, mean])
+    assert min(ratios.values()) < mean < max(ratios.values())
     note = found.notes[0]
-    assert (note.reason, note.count) == ("speed_of_peaks", 3)
+    assert (note.reason, note.count) == ("speed_of_roofline", 2)
     assert "relative to v100" in note.detail
-    assert "a100 2.5 (FP16), k80 0.278 (FP32)" in note.detail
+    assert f"{gpu} {number(mean)} in fp32 (" in note.detail
+    assert f"{number(min(ratios.values()))} to " in note.detail
     # relative to another kind, all speeds change by one factor
-    other = cluster(f"reference_gpu: a100\n{text}")
-    np.testing.assert_allclose(other.speed, found.speed[:3] / half)
+    other = cluster(f"reference_gpu: {gpu}\n{servers}")
+    np.testing.assert_allclose(other.speed, found.speed / mean)
+
+
+def test_speeds_are_of_the_workloads_of_a_pool_in_their_precision():
+    text = f"servers:\n- {group(gpu_type='v100')}\n- {group(gpu_type='p100')}\n"
+    shape = "batch_per_gpu: 8, flop_per_sample: 1e12, parameters: 1e8"
+    mixed = workloads(
+        f"workloads:\n- {{name: h, {shape}, dtype: fp16, weight: 3}}\n"
+        f"- {{name: f, {shape}}}\n- {{name: m, compute_s: 1, gradient_bytes: 1}}\n"
+    )
+    section = read_yaml(text.encode(), name="x.yaml", kind="a cluster")
+    h, f, _ = mixed.workloads
+    half = compute_s(h, "v100") / compute_s(h, "p100")
+    full = compute_s(f, "v100") / compute_s(f, "p100")
+    found = cluster_of(section, name="x", pool=mixed)
+    np.testing.assert_allclose(found.speed[1], half**0.75 * full**0.25)
+    assert "in fp16/fp32 (" in found.notes[0].detail
+    # a K80 has no units for FP16 and computes in FP32
+    section = read_yaml(text.replace("p100", "k80").encode(), name="x", kind="a cluster")
+    half, full = (compute_s(one, "v100") / compute_s(f, "k80") for one in (h, f))
+    found = cluster_of(section, name="x", pool=mixed)
+    np.testing.assert_allclose(found.speed[1], half**0.75 * full**0.25)
+    # where all bring their own times, those that are built in tell it
+    known = workloads(MADE)
+    assert (
+        cluster_of(section, name="x", pool=known).speed[1]
+        == cluster_of(section, name="x").speed[1]
+    )
+
+
+def test_speeds_that_the_file_tells_are_taken():
+    found = cluster(
+        f"servers:\n- {group(gpu_type='v100')}\n- {group(gpu_type='x', speed=3)}\n"
+    )
+    assert found.speed.tolist() == [1, 3]
+    assert found.notes == ()
 
 
 def test_what_is_odd_about_a_cluster_is_noted():
@@ -140,6 +192,35 @@ def test_what_is_odd_about_a_cluster_is_noted():
         ("tier_of_all_servers", 1),
     ]
     assert "5 Gb/s are 625e6" in found.notes[0].detail
+
+
+def test_a_last_block_of_fewer_servers_is_noted():
+    (note,) = cluster(
+        f"servers: [{group(count=4)}]\ntiers: [{{servers: 3, oversubscription: 2}}]"
+    ).notes
+    assert (note.reason, note.count) == ("last_block_smaller", 1)
+    assert "last block has 1 of 3 servers" in note.detail
+    tiers = "tiers: [{servers: 2, oversubscription: 2}]"
+    assert cluster(f"servers: [{group(count=4)}]\n{tiers}").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("Tesla V100-SXM2-32GB", "v100"),
+        ("V100-SXM2-32GB", "v100"),
+        ("NVIDIA A100-SXM4-80GB", "a100"),
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("Tesla P100-PCIE-16GB", "p100"),
+        ("Tesla T4", "t4"),
+        ("H-100", "h100"),
+        ("NVIDIA A10G", "a10"),
+        ("NVIDIA GeForce RTX 2080", ""),
+        ("", ""),
+    ],
+)
+def test_kinds_of_gpus_are_meant_by_names_that_nvidia_smi_writes(said, kind):
+    assert near_gpu(said) == kind
 
 
 @pytest.mark.parametrize(
@@ -168,6 +249,14 @@ def test_what_is_odd_about_a_cluster_is_noted():
         (
             ONE + "queue: lifo",
             ", line 2: queue is 'lifo'; expected backfill or fifo or easy",
+        ),
+        (
+            ONE + "policy: binpacking",
+            ", line 2: policy is 'binpacking'; expected one of bin-packing, most-allocat",
+        ),
+        (
+            ONE + "policy: os:getcwd",
+            ", line 2: policy is 'os:getcwd'; expected one of bin-packing, most-allocated",
         ),
         (
             ONE + "reference_gpu: abc",
@@ -211,7 +300,7 @@ def test_clusters_that_cannot_be_are_refused(text, said):
 def test_the_built_in_pool_has_the_twelve_workloads_of_the_paper():
     found = read_pool()
     assert found.name == read_pool(" Default").name == "default"
-    assert len(found.workloads) == len({spelled(one) for one in found.names}) == 12
+    assert len(found.workloads) == len({plain(one) for one in found.names}) == 12
     assert len(set(found.draw(1000, 0).tolist())) == 12
 
 

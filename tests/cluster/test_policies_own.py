@@ -121,6 +121,63 @@ def test_an_interrupt_within_a_policy_is_not_held_up():
         ask(interrupted, "mine", FREE, JOB, None)
 
 
+@pytest.mark.parametrize("how", ["sys.exit(0)", "raise BaseException('base')"])
+def test_a_policy_that_would_end_the_program_is_told_as_any_other_fault(tmp_path, how):
+    file = tmp_path / "leaving.py"
+    file.write_text(f"import sys\ndef f(free, job, state):\n    {how}\n")
+    mine = policy(f"{file}:f")
+    message = refused(lambda: ask(mine, "mine", FREE, JOB, None))
+    assert message.startswith("policy mine failed on job 0: ")
+    assert message.endswith(": 0 (leaving.py, line 3)") or "BaseException: base" in message
+    file.write_text(f"import sys\n{how}\n")
+    message = refused(lambda: policy(f"{file}:f"))
+    assert message.endswith("(leaving.py, line 2)")
+
+
+def test_an_interrupt_while_a_policy_is_loaded_is_not_held_up(tmp_path):
+    file = tmp_path / "interrupted.py"
+    file.write_text("raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        policy(f"{file}:f")
+
+
+def test_what_a_policy_prints_is_no_part_of_results(tmp_path, capsys):
+    file = tmp_path / "talking.py"
+    file.write_text(
+        "print('loaded')\ndef f(free, job, state):\n"
+        "    print('asked')\n    return {1: job.gpus}\n"
+    )
+    jobs = simple_jobs([(0, 4, 10)])
+    found = simulate(jobs, uniform(2, 8, 1e9), policy=f"{file}:f")
+    assert found.policy == f"{file}:f"
+    assert capsys.readouterr() == ("", "loaded\nasked\n")
+
+
+def test_a_policy_cannot_change_jobs_or_cluster():
+    def cheating(free, job, state):
+        for change in (
+            lambda: job.jobs.duration_ns.fill(1),
+            lambda: state.job(0).jobs.gpus.fill(1),
+            lambda: state.cluster.nic_bytes_per_s.fill(1),
+        ):
+            with pytest.raises(ValueError, match="read-only"):
+                change()
+        return {0: job.gpus}
+
+    jobs = simple_jobs([(0, 4, 100)])
+    found = simulate(jobs, uniform(2, 8, 1e9), policy=cheating)
+    assert found.end_ns.tolist() == [100e9]
+    jobs.duration_ns[0] = 5  # whoever made them still may
+
+
+def test_a_job_is_written_as_one_job():
+    seen = JobView(simple_jobs([(at, 4, 100) for at in range(999)]), 7)
+    assert repr(seen) == (
+        "JobView(job_id='7', gpus=4, submit_s=7.0, duration_s=100.0, compute_s=1.0, "
+        "network_s=0.0, workload='')"
+    )
+
+
 @pytest.fixture
 def module(tmp_path, monkeypatch):
     """Write a module that can be imported under a name that nothing else has."""
@@ -217,6 +274,37 @@ def test_a_missing_module_is_named():
         "policy no_such_module.at_all:f cannot be loaded: "
         "ModuleNotFoundError: No module named 'no_such_module'"
     )
+
+
+def test_a_file_where_a_module_is_named_is_meant(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one])
+    (tmp_path / "poli_of_mine.py").write_text(MINE)
+    message = refused(lambda: policy("poli_of_mine:first"))
+    assert message.endswith("did you mean poli_of_mine.py:first?")
+    assert policy("poli_of_mine.py:first")(FREE.gpus, JOB, None) == {1: 4}
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("binpacking", "bin-packing"),
+        ("Bin-Packing", "bin-packing"),
+        ("load_balancing", "load-balancing"),
+        ("LeastAllocated", "least-allocated"),
+        ("spred", "spread"),
+    ],
+)
+def test_a_name_that_is_near_one_is_told(name, meant):
+    assert refused(lambda: policy(name)).endswith(f"; did you mean {meant}?")
+
+
+def test_another_name_of_a_policy_is_kept_for_results():
+    jobs = simple_jobs([(0, 4, 10)])
+    for chosen in ("least-allocated", policy("least-allocated")):
+        found = simulate(jobs, uniform(2, 8, 1e9), policy=chosen)
+        assert found.policy == "least-allocated"
+        assert found.placements == (((0, 2), (1, 2)),)
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -1,6 +1,8 @@
 """What queues and policies see of a cluster at an instant, and may do there."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,6 +12,19 @@ from synctax.cluster.jobs import Jobs, Placement
 from synctax.cluster.machines import Cluster
 from synctax.cluster.policies.ask import ask
 from synctax.cluster.policies.policy import JobView, Policy
+
+Columns = TypeVar("Columns", Jobs, Cluster)
+
+
+def sealed(of: Columns) -> Columns:
+    """Make all arrays read-only, without a copy: what a policy sees it must not change."""
+    views: dict[str, Any] = {}
+    for field in fields(of):
+        value = getattr(of, field.name)
+        if isinstance(value, np.ndarray):
+            views[field.name] = value.view()
+            views[field.name].flags.writeable = False
+    return replace(of, **views)
 
 
 class View:
@@ -23,7 +38,7 @@ class View:
     """
 
     def __init__(self, jobs: Jobs, cluster: Cluster, floor: Floor) -> None:
-        self._jobs, self._cluster, self._floor = jobs, cluster, floor
+        self._jobs, self._cluster, self._floor = jobs, sealed(cluster), floor
 
     @property
     def now_ns(self) -> int:
@@ -72,8 +87,8 @@ class Desk:
     def __init__(
         self, jobs: Jobs, cluster: Cluster, floor: Floor, policy: Policy, name: str
     ) -> None:
-        self._jobs, self._floor = jobs, floor
-        self._view = View(jobs, cluster, floor)
+        self._jobs, self._floor = sealed(jobs), floor
+        self._view = View(self._jobs, cluster, floor)
         self._policy, self._name = policy, name
         self._gpus: list[int] = jobs.gpus.tolist()
         self._duration_ns: list[int] = jobs.duration_ns.tolist()

@@ -8,8 +8,10 @@ from typing import Final, cast
 import numpy as np
 
 from synctax.cluster.choices import QueueName
+from synctax.cluster.inputs.pool import Pool
 from synctax.cluster.inputs.speeds import Group, known_gpus, speeds
 from synctax.cluster.machines import Cluster, SwitchTier, check
+from synctax.cluster.policies.lookup import named, names_hint
 from synctax.notes import Note
 from synctax.planning.inputs.yaml_values import Section
 from synctax.planning.possible import ImpossibleError
@@ -79,7 +81,7 @@ TIER_SYNONYMS: Final = {
 _GROUPS = "[{count: 4, gpus: 8, gpu_type: v100, nic_bytes_per_s: 625e6}]"
 
 
-def cluster_of(section: Section, *, name: str) -> Cluster:
+def cluster_of(section: Section, *, name: str, pool: Pool | None = None) -> Cluster:
     """Make a cluster of what a file says.
 
     Parameters
@@ -88,6 +90,8 @@ def cluster_of(section: Section, *, name: str) -> Cluster:
         The whole file.
     name : str
         Of the cluster, where the file does not tell.
+    pool : Pool, optional
+        What jobs train: speeds of kinds of GPUs follow from it.
 
     Returns
     -------
@@ -109,7 +113,7 @@ def cluster_of(section: Section, *, name: str) -> Cluster:
     reference = section.text("reference_gpu", "").lower() or groups[0].gpu_type
     if section.has("reference_gpu") and reference not in known_gpus():
         raise section.wrong("reference_gpu", f"one of {', '.join(known_gpus())}")
-    speed, notes = speeds(groups, reference)
+    speed, notes = speeds(groups, reference, pool)
     count = [one.count for one in groups]
     found = Cluster(
         gpus=np.repeat(np.array([one.gpus for one in groups], np.int64), count),
@@ -118,10 +122,11 @@ def cluster_of(section: Section, *, name: str) -> Cluster:
         speed=np.repeat(speed, count),
         nvlink_bytes_per_s=np.repeat([one.nvlink_bytes_per_s for one in groups], count),
         tiers=_tiers(section),
-        policy=section.text("policy", "bin-packing"),
+        policy=_policy(section),
         queue=cast("QueueName", section.text("queue", "backfill").lower()),
         name=section.text("name", name) or name,
         reference_gpu=reference,
+        reference_place=_place(section, groups[0].section),
     )
     try:
         check(found)
@@ -155,6 +160,27 @@ def _groups(parts: tuple[Section, ...]) -> tuple[Group, ...]:
     return tuple(groups)
 
 
+def _policy(section: Section) -> str:
+    """Read the name of a policy; never one that has code of somebody else run."""
+    name = section.text("policy", "bin-packing")
+    if named(name):
+        return name
+    known, near = names_hint(name)
+    if ":" in name:
+        more = "; a function of your own runs only where the command or a program names it"
+    else:
+        more = f"; did you mean {near}?" if near else ""
+    raise section.wrong("policy", known + more)
+
+
+def _place(section: Section, first: Section) -> str:
+    """Tell where the kind of GPU is written that profiles are computed for."""
+    own = section.has("reference_gpu")
+    at, key = (section, "reference_gpu") if own else (first, "gpu_type")
+    line = at.entries[key].line if at.has(key) else first.line
+    return f"{section.file}, line {line}"
+
+
 def _tiers(section: Section) -> tuple[SwitchTier, ...]:
     tiers = []
     for part in section.sections("tiers", "[{servers: 8, oversubscription: 4}]"):
@@ -174,6 +200,19 @@ def _doubts(cluster: Cluster) -> Iterator[Note]:
             int(odd.sum()),
             f"servers with a NIC of {rates[odd][0]:g} bytes a second: nic_bytes_per_s is "
             "in bytes, and 5 Gb/s are 625e6",
+        )
+    cut = [
+        one
+        for one in cluster.tiers
+        if one.servers < cluster.servers and cluster.servers % one.servers
+    ]
+    if cut:
+        size = cut[0].servers
+        yield Note(
+            "last_block_smaller",
+            len(cut),
+            f"tiers whose last block has {cluster.servers % size:,} of {size:,} servers, "
+            "and an uplink as much slower",
         )
     useless = [one for one in cluster.tiers if one.servers >= cluster.servers]
     if useless:

@@ -17,13 +17,12 @@ from synctax.cluster.inputs.limits import (
     MOST_BYTES,
 )
 from synctax.cluster.inputs.pool import Pool
-from synctax.cluster.inputs.speeds import known_gpus
+from synctax.cluster.inputs.speeds import known_gpus, near_gpu
 from synctax.cluster.jobs import LARGEST_S
 from synctax.cluster.machines import Cluster
-from synctax.errors import SynctaxError
+from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
-from synctax.planning.setting import BYTES_PER_GB
-from synctax.texts import rate_gb_per_s
+from synctax.texts import BYTES_PER_GB, rate_gb_per_s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,14 +65,15 @@ class Reference:
         depend on where a job will run.
     nvlink_bytes_per_s : float or None
         The slowest server's; None where the cluster does not tell.
-    cluster : str
-        For messages.
+    cluster, place : str
+        For messages: its name, and where the kind of GPU is written.
     """
 
     gpu: str
     nic_bytes_per_s: float
     nvlink_bytes_per_s: float | None
     cluster: str
+    place: str = ""
 
 
 def reference_of(cluster: Cluster) -> Reference:
@@ -84,6 +84,7 @@ def reference_of(cluster: Cluster) -> Reference:
         float(cluster.nic_bytes_per_s.min()),
         float(known.min()) if known.size else None,
         cluster.name or "the cluster",
+        cluster.reference_place,
     )
 
 
@@ -182,12 +183,7 @@ def profile_of(workload: Workload, gpus: int, on: Reference) -> Profile:
     """
     known = on.gpu in known_gpus()
     if workload.compute_s is None and not known:
-        has = f"gpu_type {on.gpu!r}, of which no peak is known" if on.gpu else "no gpu_type"
-        raise SynctaxError(
-            f"{on.cluster} has {has}, which the compute time of {workload.name} follows "
-            f"from; give its servers one of {', '.join(known_gpus())}, set reference_gpu, "
-            "or give compute_s in a pool of your own"
-        )
+        raise _unknown(workload, on)
     nvlink = on.nvlink_bytes_per_s
     found = profile(
         workload,
@@ -201,6 +197,18 @@ def profile_of(workload: Workload, gpus: int, on: Reference) -> Profile:
             f"workload {workload.name} on {gpus:,} GPUs: {problem}; change it in the pool"
         )
     return found
+
+
+def _unknown(workload: Workload, on: Reference) -> SynctaxError:
+    has = f"gpu_type {on.gpu!r}, of which no peak is known" if on.gpu else "no gpu_type"
+    near = near_gpu(on.gpu)
+    meant = f" (did you mean {near}?)" if near else ""
+    said = (
+        f"{on.cluster} has {has}{meant}, which the compute time of {workload.name} follows "
+        f"from; give its servers one of {', '.join(known_gpus())}, set reference_gpu, "
+        "or give compute_s in a pool of your own"
+    )
+    return BadInputError(f"{on.place}: {said}") if on.place else SynctaxError(said)
 
 
 def _problem(found: Profile) -> str:

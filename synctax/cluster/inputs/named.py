@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from synctax.cluster.inputs.cluster_file import cluster_of
+from synctax.cluster.inputs.pool import Pool
 from synctax.cluster.machines import Cluster
 from synctax.planning.inputs.yaml_source import BuiltIn, find
 
@@ -18,13 +19,16 @@ def cluster_names() -> tuple[str, ...]:
     return _CLUSTERS.names
 
 
-def read_cluster(name_or_path: str | Path) -> Cluster:
+def read_cluster(name_or_path: str | Path, *, pool: Pool | None = None) -> Cluster:
     """Read a cluster from a YAML file, or take one that is built in.
 
     Parameters
     ----------
     name_or_path : str or Path
         One of `cluster_names`, in any case; else a file.
+    pool : Pool, optional
+        What jobs train, where it is not the pool that is built in: speeds of kinds of GPUs
+        that the file does not tell follow from it.
 
     Returns
     -------
@@ -44,4 +48,4 @@ def read_cluster(name_or_path: str | Path) -> Cluster:
     32
     """
     name, section = find(name_or_path, _CLUSTERS)
-    return cluster_of(section, name=name)
+    return cluster_of(section, name=name, pool=pool)

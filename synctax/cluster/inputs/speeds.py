@@ -1,10 +1,17 @@
 """How fast GPUs of different kinds compute, relative to those that profiles are of."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
+from math import inf
+
+import numpy as np
 
 from synctax.cluster.characterize.gpus import GpuType, gpu_type, gpu_types
+from synctax.cluster.characterize.profile import profile
+from synctax.cluster.characterize.workloads import Workload
+from synctax.cluster.inputs.pool import Pool, read_pool
 from synctax.notes import Note
 from synctax.planning.inputs.yaml_values import Section
 from synctax.texts import number
@@ -42,20 +49,45 @@ def known_gpus() -> tuple[str, ...]:
     return tuple(one.name for one in gpu_types())
 
 
+def near_gpu(name: str) -> str:
+    """Tell which kind of GPU a name is likely to mean; "" where none is.
+
+    Examples
+    --------
+    Names as `nvidia-smi` writes them:
+
+    >>> near_gpu("Tesla V100-SXM2-32GB"), near_gpu("NVIDIA A100-SXM4-80GB")
+    ('v100', 'a100')
+    """
+    parts = [one for one in re.split(r"[^a-z0-9]+", name.lower()) if one]
+    for one in (*parts, "".join(parts)):
+        if one in known_gpus():
+            return one
+    # numbers alone are of other makers' names
+    for one in (part for part in parts if not part.isdigit()):
+        near = get_close_matches(one, known_gpus(), n=1, cutoff=0.75)
+        if near:
+            return near[0]
+    return ""
+
+
 def speeds(
-    groups: tuple[Group, ...], reference: str
+    groups: tuple[Group, ...], reference: str, pool: Pool | None = None
 ) -> tuple[list[float], tuple[Note, ...]]:
     """Tell the speed of each group relative to the reference.
 
     Where the file does not tell, it is 1 for the reference's own kind, else the ratio of
-    peaks: in FP16, where both have tensor cores for it, else in FP32. What training gets
-    of a peak differs between kinds, so a measured speed in the file is better.
+    the times that workloads of the pool take by the roofline of `profile`, in their own
+    precision: the geometric mean over workloads, each as often as it is drawn.
 
     Parameters
     ----------
     groups : tuple of Group
     reference : str
         A kind of GPU; empty where the file does not tell.
+    pool : Pool, optional
+        What jobs train; the pool that is built in where it has no workload whose time is
+        computed.
 
     Returns
     -------
@@ -74,45 +106,62 @@ def speeds(
         elif one.gpu_type == reference:
             found.append(1.0)
         else:
-            ratio, words = _ratio(one, reference)
+            _check_known(one, reference)
+            ratio, words = _of_roofline(one.gpu_type, reference, pool)
             found.append(ratio)
             inferred[one.gpu_type] = words
             many += one.count
     if not inferred:
         return found, ()
-    many = sum(
-        one.count for one in groups if one.speed is None and one.gpu_type in inferred
-    )
     detail = (
-        f"servers whose speed relative to {reference} is the ratio of peaks: "
+        f"servers whose speed relative to {reference} is that of a roofline: "
         f"{', '.join(inferred.values())}; a measured speed in the file is better"
     )
-    return found, (Note("speed_of_peaks", many, detail),)
+    return found, (Note("speed_of_roofline", many, detail),)
 
 
-def _ratio(group: Group, reference: str) -> tuple[float, str]:
+def _check_known(group: Group, reference: str) -> None:
     if reference not in known_gpus():
         # some kinds of the file differ from this one, which nothing is known of
         other = f"{reference!r}, which others are relative to," if reference else "the rest"
+        near = near_gpu(reference)
+        meant = f"; did you mean {near}?" if near else ""
         raise group.section.wrong(
             "speed",
             f"a number, 1 for as fast as {other} as its peak is not known; or "
-            f"reference_gpu and gpu_type among {', '.join(known_gpus())}",
+            f"reference_gpu and gpu_type among {', '.join(known_gpus())}{meant}",
         )
     if group.gpu_type not in known_gpus():
-        near = get_close_matches(group.gpu_type, known_gpus(), n=1, cutoff=0.6)
-        meant = f"{near[0]}, or " if near else ""
+        near = near_gpu(group.gpu_type)
+        meant = f"{near}, or " if near else ""
         raise group.section.wrong(
             "gpu_type",
             f"{meant}one of {', '.join(known_gpus())}; or speed beside it, 1 for as fast "
             f"as {reference}",
         )
-    return _of_peaks(gpu_type(group.gpu_type), gpu_type(reference))
 
 
-def _of_peaks(one: GpuType, reference: GpuType) -> tuple[float, str]:
-    half, reference_half = one.fp16_tflops, reference.fp16_tflops
-    if half is not None and reference_half is not None:
-        return half / reference_half, f"{one.name} {number(half / reference_half)} (FP16)"
-    ratio = one.fp32_tflops / reference.fp32_tflops
-    return ratio, f"{one.name} {number(ratio)} (FP32)"
+def _of_roofline(name: str, reference: str, pool: Pool | None) -> tuple[float, str]:
+    """Tell a speed, and how it differs between workloads."""
+    computed = [] if pool is None else _computed(pool)
+    computed = computed or _computed(read_pool())
+    one, other = gpu_type(name), gpu_type(reference)
+    ratios = np.array([_compute_s(of, other) / _compute_s(of, one) for of, _ in computed])
+    weights = np.array([weight for _, weight in computed])
+    mean = float(np.exp(np.average(np.log(ratios), weights=weights)))
+    precisions = "/".join(sorted({of.dtype for of, _ in computed}))
+    spread = f"{number(ratios.min())} to {number(ratios.max())} by workload"
+    return mean, f"{name} {number(mean)} in {precisions} ({spread})"
+
+
+def _computed(pool: Pool) -> list[tuple[Workload, float]]:
+    """List workloads whose compute time is computed, and how often each is drawn."""
+    both = zip(pool.workloads, pool.weights.tolist(), strict=True)
+    return [(one, weight) for one, weight in both if one.compute_s is None]
+
+
+def _compute_s(workload: Workload, gpu: GpuType) -> float:
+    if getattr(gpu, f"{workload.dtype}_tflops") is None:
+        # as frameworks do on GPUs that have no units for it
+        workload = replace(workload, dtype="fp32")
+    return profile(workload, 1, gpu=gpu, nic_bytes_per_s=inf).compute_s

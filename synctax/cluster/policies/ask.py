@@ -43,7 +43,9 @@ def ask(
         return None if chosen is None else placement_of(chosen)
     try:
         answer = policy(free.gpus, job, state)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit() of a policy would end without a result
         raise SynctaxError(
             f"policy {name} failed on job {job.job_id}: {described(error)}"
         ) from error

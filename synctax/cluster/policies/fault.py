@@ -9,7 +9,7 @@ _OURS: Final = (Path(__file__).parents[2], Path(importlib.__file__).parent)
 """Folders of code that calls that of others."""
 
 
-def described(error: Exception) -> str:
+def described(error: BaseException) -> str:
     """Say what an exception says, and the line of somebody's own code that it comes from.
 
     Examples

@@ -2,19 +2,24 @@
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Final, TypeVar
 
+from synctax.arrays import I64
 from synctax.cluster.choices import ALIASES, POLICIES
 from synctax.cluster.policies.built_in import built_in
 from synctax.cluster.policies.fault import described
-from synctax.cluster.policies.policy import Policy
+from synctax.cluster.policies.policy import ClusterView, JobView, Policy
 from synctax.errors import SynctaxError
 from synctax.planning.possible import ImpossibleError
 
@@ -25,6 +30,29 @@ _ARGUMENTS: Final = ("free", "job", "state")
 _EXPECTED: Final = f"a function of {', '.join(_ARGUMENTS)}"
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """A policy of somebody's own, under the name by which it was found.
+
+    What it prints goes to stderr: stdout is for results, which others may read.
+
+    Parameters
+    ----------
+    name : str
+    function : Policy
+    """
+
+    name: str
+    function: Policy
+
+    def __call__(
+        self, free: I64, job: JobView, state: ClusterView, /
+    ) -> Mapping[int, int] | None:
+        """Place a job, as any policy does."""
+        with redirect_stdout(sys.stderr):
+            return self.function(free, job, state)
 
 
 def policy(name: str) -> Policy:
@@ -61,7 +89,7 @@ def policy(name: str) -> Policy:
     """
     found = built_in(name)
     if found is not None:
-        return found
+        return found if found.name == name else replace(found, name=name)
     where, _, attribute = name.rpartition(":")
     if where and attribute:
         found_there = _attribute(name, _module(name, where), attribute)
@@ -74,11 +102,26 @@ def installed() -> tuple[str, ...]:
     return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
 
 
+def named(name: str) -> bool:
+    """Tell whether a policy of that name is built in or installed; runs no code of it."""
+    return built_in(name) is not None or name in installed()
+
+
+def names_hint(name: str) -> tuple[str, str]:
+    """Say which names there are, and which of them is near another; "" where none is."""
+    known = (*POLICIES, *ALIASES, *installed())
+    plain = {one.replace("-", ""): one for one in known}
+    asked = name.lower().replace("-", "").replace("_", "").replace(" ", "")
+    near = get_close_matches(asked, plain, n=1, cutoff=0.75)
+    return f"one of {', '.join(known)}", plain[near[0]] if near else ""
+
+
 def _installed(name: str) -> object:
     points = {point.value: point for point in entry_points(group=GROUP, name=name)}
     if not points:
-        known = ", ".join((*POLICIES, *ALIASES, *installed()))
-        expected = f"one of {known}, or package.module:function, or file.py:function"
+        known, near = names_hint(name)
+        meant = f"; did you mean {near}?" if near else ""
+        expected = f"{known}, or package.module:function, or file.py:function{meant}"
         raise ImpossibleError("policy", name, expected)
     if len(points) > 1:
         values = " and ".join(sorted(points))
@@ -91,6 +134,13 @@ def _installed(name: str) -> object:
 
 def _module(name: str, where: str) -> ModuleType:
     if not where.endswith(".py"):
+        here = Path(f"{where.replace('.', '/')}.py")
+        if here.is_file() and not _can_be_imported(where):
+            function = name.rpartition(":")[2]
+            raise SynctaxError(
+                f"policy {name}: there is no module {where} to import; did you mean "
+                f"{here}:{function}?"
+            )
         return _loaded(name, lambda: import_module(where))
     path = Path(where)
     if not path.is_file():
@@ -112,10 +162,18 @@ def _of_file(path: Path) -> ModuleType:
     return module
 
 
+def _can_be_imported(module: str) -> bool:
+    top = module.partition(".")[0]
+    return top in sys.modules or find_spec(top) is not None
+
+
 def _loaded(name: str, load: Callable[[], T]) -> T:
     try:
-        return load()
-    except Exception as error:
+        with redirect_stdout(sys.stderr):
+            return load()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit() at import would end without a result
         raise SynctaxError(f"policy {name} cannot be loaded: {described(error)}") from error
 
 
@@ -143,8 +201,7 @@ def _callable(name: str, found: object) -> Policy:
     if not _takes(made):
         takes = inspect.signature(made)
         raise SynctaxError(f"policy {name} takes {takes}; expected {_EXPECTED}")
-    policy: Policy = made
-    return policy
+    return Own(name, made)
 
 
 def _takes(function: Callable[..., object]) -> bool:

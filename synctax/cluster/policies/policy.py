@@ -9,20 +9,32 @@ from synctax.cluster.jobs import Jobs, Placement
 from synctax.cluster.machines import Cluster
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class JobView:
     """A job, as a policy sees it.
 
     Parameters
     ----------
     jobs : Jobs
-        All jobs of the simulation.
+        All jobs of the simulation; read-only where a simulation asks.
     number : int
         Row of this one.
+
+    Examples
+    --------
+    >>> from synctax.cluster.jobs import simple_jobs
+    >>> JobView(simple_jobs([(0, 4, 100)]), 0)
+    JobView(job_id='0', gpus=4, submit_s=0.0, duration_s=100.0, compute_s=1.0, \
+network_s=0.0, workload='')
     """
 
     jobs: Jobs
     number: int
+
+    def __repr__(self) -> str:
+        """Tell what this job is; the others are left out."""
+        told = (f"{name}={getattr(self, name)!r}" for name in _TOLD)
+        return f"JobView({', '.join(told)})"
 
     @property
     def job_id(self) -> str:
@@ -68,6 +80,17 @@ class JobView:
     def workload(self) -> str:
         """What it trains; an empty text where that is not known."""
         return self.jobs.workload[self.number]
+
+
+_TOLD = (
+    "job_id",
+    "gpus",
+    "submit_s",
+    "duration_s",
+    "compute_s",
+    "network_s",
+    "workload",
+)
 
 
 class ClusterView(Protocol):
