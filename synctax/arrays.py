@@ -15,9 +15,6 @@ Bool = npt.NDArray[np.bool_]
 NS_PER_US = 1_000
 NS_PER_S = 1_000_000_000
 
-BYTES_PER_GB = 1e9
-"""As NVIDIA, NICs and all tables here count: 10^9, not 2^30."""
-
 BYTES_PER_US = 1_000.0
 """Bytes that 1 GB/s (10^9 bytes a second) carries in 1 µs."""
 

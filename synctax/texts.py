@@ -5,6 +5,9 @@ import math
 ABSENT = "–"
 """What stands where there is no value."""
 
+BYTES_PER_GB = 1e9
+"""As NVIDIA, NICs and all tables here count: 10^9, not 2^30."""
+
 NOTHING = 0.0005
 """A share below this is written as 0 %."""
 
@@ -135,7 +138,7 @@ def size_bytes(value: float | None) -> str:
     """
     if value is None or is_absent(value):
         return ABSENT
-    for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+    for factor, unit in ((1e12, "TB"), (BYTES_PER_GB, "GB"), (1e6, "MB"), (1e3, "kB")):
         if abs(value) >= 0.9995 * factor:
             return f"{number(value / factor)} {unit}"
     return f"{number(value)} B"
@@ -151,7 +154,7 @@ def rate_gb_per_s(value: float | None) -> str:
     """
     if value is None or is_absent(value):
         return ABSENT
-    return f"{size_bytes(value * 1e9)}/s"
+    return f"{size_bytes(value * BYTES_PER_GB)}/s"
 
 
 def counted(count: int, noun: str) -> str:

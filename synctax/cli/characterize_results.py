@@ -3,7 +3,6 @@
 from math import isnan, nan
 from typing import Any
 
-from synctax.arrays import BYTES_PER_GB
 from synctax.cli.characterize_setup import Found
 from synctax.cluster.characterize.gpus import gpu_types
 from synctax.cluster.characterize.profile import Profile
@@ -15,6 +14,7 @@ from synctax.schema.characterize import (
     CHARACTERIZE_GPUS,
     CHARACTERIZE_WORKLOADS,
 )
+from synctax.texts import BYTES_PER_GB
 
 Row = dict[str, Any]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from synctax.arrays import BYTES_PER_GB
 from synctax.cli.asking import bad_option, read_named
 from synctax.cluster.characterize.gpus import Precision, gpu_type
 from synctax.cluster.characterize.pool import in_precision
@@ -20,6 +19,7 @@ from synctax.cluster.characterize.profile import (
 from synctax.cluster.characterize.workloads import Workload
 from synctax.cluster.inputs.pool import read_pool
 from synctax.notes import Note
+from synctax.texts import BYTES_PER_GB
 
 
 @dataclass(frozen=True, slots=True)

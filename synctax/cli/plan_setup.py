@@ -14,11 +14,10 @@ from synctax.planning.inputs.named import doubts, platform_doubts, read_model, r
 from synctax.planning.layout import Layout, Layouts, parse_layout, parse_layouts
 from synctax.planning.platform import Platform
 from synctax.planning.search import Plan, plan
-from synctax.planning.setting import BYTES_PER_GB
 from synctax.planning.shape import Model
 from synctax.planning.tax import Form, PlanTax, plan_tax
 from synctax.planning.training import DEFAULT_MFU, Assumptions, Exposed, Training
-from synctax.texts import number
+from synctax.texts import BYTES_PER_GB, number
 
 
 @dataclass(frozen=True, slots=True)

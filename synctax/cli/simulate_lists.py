@@ -8,12 +8,10 @@ from synctax.cluster.inputs.named import cluster_names, read_cluster
 from synctax.report.output import Result
 from synctax.report.tables import Field, column, table
 from synctax.schema.simulate import SIMULATE_CLUSTERS
-from synctax.texts import rate_gb_per_s
+from synctax.texts import BYTES_PER_GB, rate_gb_per_s
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-_BYTES_PER_GB = 1e9
 
 
 def clusters() -> list[dict[str, Any]]:
@@ -27,7 +25,7 @@ def clusters() -> list[dict[str, Any]]:
                 "servers": one.servers,
                 "gpus": one.total_gpus,
                 "gpu_type": ", ".join(dict.fromkeys(one.gpu_type)) or None,
-                "nic_gb_per_s": float(np.min(one.nic_bytes_per_s)) / _BYTES_PER_GB,
+                "nic_gb_per_s": float(np.min(one.nic_bytes_per_s)) / BYTES_PER_GB,
                 "policy": one.policy,
                 "queue": one.queue,
             }

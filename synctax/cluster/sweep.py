@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.arrays import BYTES_PER_GB
 from synctax.cluster.choices import ALIASES, Basis, ModelName
 from synctax.cluster.engine.simulate import simulate
 from synctax.cluster.inputs.read_jobs import JobsRead
@@ -19,6 +18,7 @@ from synctax.cluster.settings import Contention
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.schema.sweep import SUMMARY_COLUMNS, SWEEP
+from synctax.texts import BYTES_PER_GB
 from synctax.trace.pool import map_tasks
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from synctax.planning.platform import Platform
 from synctax.planning.shape import Model
 from synctax.planning.tax import PlanTax
 from synctax.planning.training import Assumptions, Training
+from synctax.texts import BYTES_PER_GB
 
-BYTES_PER_GB = 1e9
 FLOP_PER_TFLOP = 1e12
 
 

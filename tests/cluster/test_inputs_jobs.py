@@ -657,3 +657,18 @@ def test_the_first_byte_that_is_no_utf_8_is_told_wherever_it_is(at):
     first = expected.value.start
     with pytest.raises(BadInputError, match=f"at {first:,}, which is no UTF-8"):
         parse_job_table(bytes(data), name="x.csv")
+
+
+@pytest.mark.parametrize(
+    ("written", "workload"),
+    [("bert", "bert-base"), ("inception3", "inception-v3"), ("ResNet50", "resnet-50")],
+)
+def test_models_are_called_here_as_traces_call_them(written, workload):
+    table = parse_job_table(f"{NEEDED},workload\na,0,1,1,{written}\n".encode(), name="x")
+    found = jobs_of(table, CLUSTER)
+    assert found.jobs.workload == (workload,)
+
+
+def test_a_workload_of_the_very_name_goes_before_another_name_of_one():
+    both = Pool("both", tuple(map(workload, ("bert-base", "bert"))), np.ones(2))
+    assert (both.find("BERT"), both.find("bert_base")) == (1, 0)

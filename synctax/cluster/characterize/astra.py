@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from synctax.arrays import BYTES_PER_GB, F64, NS_PER_S
+from synctax.arrays import F64, NS_PER_S
 from synctax.cluster.characterize.astra_log import AstraLog
 from synctax.cluster.characterize.astra_network import AstraNetwork, collective_s
 from synctax.cluster.characterize.chakra import ExecutionTraces, Sends, sends
@@ -17,7 +17,7 @@ from synctax.cluster.characterize.profile import Profile
 from synctax.collectives.model import Op
 from synctax.errors import SynctaxError
 from synctax.notes import Note
-from synctax.texts import number, rate_gb_per_s, signed, size_bytes, time_us
+from synctax.texts import BYTES_PER_GB, number, rate_gb_per_s, signed, size_bytes, time_us
 
 ALIKE: Final = 1e-6
 """GPUs whose numbers differ by a smaller share are alike."""

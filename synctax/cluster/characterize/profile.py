@@ -15,7 +15,7 @@ from synctax.cluster.characterize.workloads import Workload
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.planning.possible import ImpossibleError, is_number
-from synctax.texts import number, rate_gb_per_s, size_bytes
+from synctax.texts import BYTES_PER_GB, number, rate_gb_per_s, size_bytes
 
 EFFICIENCY: Final[dict[Precision, float]] = {
     "fp32": 0.65,
@@ -36,7 +36,6 @@ STATE_BYTES_PER_PARAMETER: Final = 16
 al. 2020, ZeRO, section 3.1)."""
 
 _TERA: Final = 1e12
-_GIGA: Final = 1e9  # not of synctax.arrays: help would import numpy
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,7 @@ def profile(
     _check(gpus, nic_bytes_per_s, assumed)
     link = nvlink_bytes_per_s
     if link is None:
-        link = nan if gpu.link_gb_per_s is None else gpu.link_gb_per_s * _GIGA
+        link = nan if gpu.link_gb_per_s is None else gpu.link_gb_per_s * BYTES_PER_GB
     wires = _Wires(nic_bytes_per_s, link, assumed.latency_s)
     compute_s, compute_from = _compute(workload, gpu, assumed)
     if gpus == 1:
@@ -200,9 +199,10 @@ def above_the_line(one: Profile, nic_bytes_per_s: float) -> tuple[Note, ...]:
     # one of 10^9 more is rounding
     if not one.sent_bytes_per_worker > nic_bytes_per_s * one.network_s * (1 + 1e-9):
         return ()
+    nic = rate_gb_per_s(nic_bytes_per_s / BYTES_PER_GB)
     text = (
-        f"profiles that send faster than the {rate_gb_per_s(nic_bytes_per_s / _GIGA)} of a "
-        "NIC: they are given so, of a faster network"
+        f"profiles that send faster than the {nic} of a NIC: they are given so, of a "
+        "faster network"
     )
     return (Note("rate_above_nic", 1, text),)
 
@@ -210,12 +210,12 @@ def above_the_line(one: Profile, nic_bytes_per_s: float) -> tuple[Note, ...]:
 def _too_large(workload: Workload, gpu: GpuType) -> tuple[Note, ...]:
     """Say where a GPU cannot hold the copy of the model that each has."""
     state = STATE_BYTES_PER_PARAMETER * workload.parameters
-    if workload.compute_s is not None or not state > gpu.memory_gb * _GIGA:
+    if workload.compute_s is not None or not state > gpu.memory_gb * BYTES_PER_GB:
         return ()
     text = (
         f"profiles of {workload.name}, a copy of which no {gpu.name} can hold: weights, "
         f"gradients and Adam's state take {size_bytes(state)} of "
-        f"{size_bytes(gpu.memory_gb * _GIGA)}; plan finds layouts that fit"
+        f"{size_bytes(gpu.memory_gb * BYTES_PER_GB)}; plan finds layouts that fit"
     )
     return (Note("state_exceeds_memory", 1, text),)
 
@@ -227,7 +227,7 @@ class _Wires:
     latency_s: float
 
     def __str__(self) -> str:
-        nic = number(self.nic_bytes_per_s / _GIGA)
+        nic = number(self.nic_bytes_per_s / BYTES_PER_GB)
         return f"{nic} GB/s, {number(self.latency_s * 1e6)} µs a step"
 
 
@@ -266,7 +266,7 @@ def _compute(workload: Workload, gpu: GpuType, assumed: Assumptions) -> tuple[fl
     peak = gpu.tflops(workload.dtype)
     products_s = workload.flop_per_sample / (peak * _TERA * share)
     memory = gpu.memory_gb_per_s * assumed.memory_efficiency
-    others_s = workload.elementwise_bytes_per_sample / (memory * _GIGA)
+    others_s = workload.elementwise_bytes_per_sample / (memory * BYTES_PER_GB)
     words = f"roofline: {number(share)} of {number(peak)} TFLOPS {workload.dtype}"
     if workload.elementwise_bytes_per_sample:
         words += (
@@ -323,7 +323,8 @@ def _two_levels(workload: Workload, gpus: int, wires: _Wires, per_server: int) -
     return _Sending(
         two_level_s(gpus, per_server, payload, rates, wires.latency_s),
         ring_bytes(servers, payload),
-        f"two levels: {number(rates[0] / _GIGA)} GB/s in servers of {per_server}; {wires}",
+        f"two levels: {number(rates[0] / BYTES_PER_GB)} GB/s in servers of {per_server}; "
+        f"{wires}",
         f"through a NIC: ring of {size_bytes(payload)} over {servers} servers",
         (note,),
     )

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from math import ceil, isnan
 
 from synctax.cluster.convert.found import Job, Options, Tally
-from synctax.cluster.convert.models import plain
 from synctax.cluster.convert.reasons import (
     NEGATIVE,
     NO_DURATION,
@@ -20,8 +19,8 @@ from synctax.cluster.convert.reasons import (
     REQUEUED,
     LeftOutError,
 )
-from synctax.cluster.inputs.pool import spelled
 from synctax.cluster.jobs import LARGEST_S
+from synctax.cluster.model_names import meant, plain
 from synctax.planning.possible import LARGEST_COUNT
 
 _EXACT = 1e-6
@@ -34,7 +33,7 @@ class Kept:
     def __init__(self, options: Options, workloads: Mapping[str, str]) -> None:
         self._options = options
         self._workloads = workloads
-        self._known = {spelled(name) for name in workloads.values()}
+        self._known = {plain(name) for name in workloads.values()}
         self._at: dict[str, int] = {}
         self.job_id: list[str] = []
         self.submit_s, self.duration_s = array("d"), array("d")
@@ -94,7 +93,7 @@ class Kept:
         for name, value in more.items():
             self.more.setdefault(name, {})[len(self.job_id)] = value
         told = str(more.get("workload", ""))
-        if told and "compute_s" not in more and spelled(told) not in self._known:
+        if told and "compute_s" not in more and plain(told) not in self._known:
             tally.note(
                 "workload_unknown",
                 "jobs with a workload that the built-in pool does not have: simulate needs "
@@ -108,7 +107,7 @@ class Kept:
         self.start_s.append(job.start_s)
         self.end_s.append(job.end_s)
         self.model.append(job.model)
-        named = self._workloads.get(plain(job.model), "") if job.model else ""
+        named = meant(job.model, self._workloads) or ""
         self.workload.append(told or named)
 
     def _whole(self, job: Job, tally: Tally) -> int:

@@ -10,8 +10,8 @@ from synctax.cluster.convert.collect import Kept
 from synctax.cluster.convert.formats import FORMATS, Format, chosen, recognise
 from synctax.cluster.convert.found import Left, Options, Tally
 from synctax.cluster.convert.lines import Source, look
-from synctax.cluster.convert.models import by_model
 from synctax.cluster.convert.values import Clock
+from synctax.cluster.model_names import plain
 from synctax.notes import Note
 
 _US = 1e6
@@ -115,7 +115,7 @@ def convert(
     asked = _with_clock(options or Options(), told)
     tally = Tally()
     clock = Clock(asked.timezone, tally)
-    kept = Kept(asked, by_model(workloads))
+    kept = Kept(asked, {plain(name): name for name in workloads})
     kept.add(told.read(jobs, asked, tally), tally)
     tally.file, tally.line = jobs[0].path, 0
     if tally.zoned and tally.unzoned and clock.name is None:

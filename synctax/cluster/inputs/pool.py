@@ -14,6 +14,7 @@ from synctax.arrays import F64, I64
 from synctax.cluster.characterize.gpus import PRECISIONS
 from synctax.cluster.characterize.pool import default_pool
 from synctax.cluster.characterize.workloads import Workload
+from synctax.cluster.model_names import meant, plain
 from synctax.planning.inputs.yaml_file import read_yaml
 from synctax.planning.inputs.yaml_source import file_bytes
 from synctax.planning.inputs.yaml_values import Section
@@ -88,7 +89,7 @@ class Pool:
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {spelled(one.name): at for at, one in enumerate(self.workloads)}
+        return {plain(one.name): at for at, one in enumerate(self.workloads)}
 
     def find(self, name: str) -> int | None:
         """Tell where a workload is, or None.
@@ -96,13 +97,14 @@ class Pool:
         Parameters
         ----------
         name : str
-            Letters and digits count, in any case: `VGG16` is `vgg-16`.
+            Letters and digits count, in any case: `VGG16` is `vgg-16`. `bert` is
+            `bert-base` where no workload is called `bert`.
         """
-        return self._places.get(spelled(name))
+        return meant(name, self._places)
 
     def hint(self, name: str) -> str:
         """Say which workloads a name can mean."""
-        near = get_close_matches(spelled(name), self._places, n=2, cutoff=0.6)
+        near = get_close_matches(plain(name), self._places, n=2, cutoff=0.6)
         known = [self.workloads[self._places[one]].name for one in near]
         return " or ".join(known) or f"one of {', '.join(self.names)}"
 
@@ -133,17 +135,6 @@ class Pool:
         # a product may round up to the last end
         last = len(self.workloads) - 1
         return np.asarray(np.minimum(np.searchsorted(ends, at, side="right"), last))
-
-
-def spelled(name: str) -> str:
-    """Reduce a name to what tells it from others: letters and digits, in lower case.
-
-    Examples
-    --------
-    >>> spelled("VGG-16") == spelled("vgg16")
-    True
-    """
-    return "".join(one for one in name.casefold() if one.isalnum())
 
 
 def read_pool(path: str | Path | None = None) -> Pool:
@@ -195,9 +186,9 @@ def pool_of(section: Section, *, name: str) -> Pool:
     if not parts:
         raise section.wrong("workloads", f"a list such as {_WORKLOADS}")
     workloads = tuple(_workload(part) for part in parts)
-    many = Counter(spelled(one.name) for one in workloads)
+    many = Counter(plain(one.name) for one in workloads)
     for one, part in zip(workloads, parts, strict=True):
-        if many[spelled(one.name)] > 1:
+        if many[plain(one.name)] > 1:
             expected = "another one for each workload, by its letters and digits"
             raise part.wrong("name", expected)
     weights = np.array([_weight(part) for part in parts])
@@ -207,7 +198,7 @@ def pool_of(section: Section, *, name: str) -> Pool:
 def _workload(part: Section) -> Workload:
     part.allow(WORKLOAD_KEYS, SYNONYMS)
     name = part.text("name", "")
-    if not spelled(name):
+    if not plain(name):
         raise part.wrong("name", "a name of letters and digits")
     dtype = part.text("dtype", "fp32").lower()
     if dtype not in PRECISIONS:

@@ -8,7 +8,7 @@ from synctax.notes import Note
 from synctax.planning.inputs.yaml_values import Section
 from synctax.planning.platform import MOST_MEMORY_BYTES, Platform, Tier, check
 from synctax.planning.possible import ImpossibleError
-from synctax.planning.setting import BYTES_PER_GB
+from synctax.texts import BYTES_PER_GB
 
 KEYS: Final = (
     "name",

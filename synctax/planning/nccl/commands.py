@@ -14,12 +14,13 @@ from synctax.planning.groups import Groups
 from synctax.planning.layout import Layout, Layouts
 from synctax.planning.nccl.groups import Selection, select
 from synctax.planning.platform import Platform
-from synctax.planning.setting import BYTES_PER_GB, Setting
+from synctax.planning.setting import Setting
 from synctax.planning.shape import BF16_BYTES, FP32_BYTES, Model
 from synctax.planning.shards import shards
 from synctax.planning.times import nics_of_all_to_all, over_nics
 from synctax.planning.training import DIMENSIONS, ORDERS, Assumptions, Order, Training
 from synctax.planning.volumes import key_value_width, volumes
+from synctax.texts import BYTES_PER_GB
 
 BUCKET_PARAMETERS: Final = 40_000_000
 """Parameters whose gradients are reduced at once, at the most: Megatron-Core's least
