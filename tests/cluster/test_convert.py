@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from synctax.cluster.convert.gavel import read_throughputs
 from synctax.cluster.convert.summary import summary
 from synctax.errors import BadInputError
 from tests.cluster.converting import (
@@ -310,6 +311,75 @@ def test_gavel_needs_rates_and_reads_every_layout(tmp_path):
     assert len(read(tmp_path / "x.trace", assumed_duration_s=60.0)) == 5
     with pytest.raises(BadInputError, match="no tab"):
         read(TRACES / "sacct.txt", source="gavel")
+
+
+def rates(path, *keys: str, rate: str = "2.5", gpu: str = "v100"):
+    """Write rates of jobs as Gavel does."""
+    told = ", ".join(f'"{key}": {{"null": {rate}}}' for key in keys)
+    path.write_text(f'{{"{gpu}": {{{told}}}}}')
+    return path
+
+
+@pytest.mark.parametrize("rate", ["9" * 400, "0", "-1", "1e300", "null", '"2"'])
+def test_rates_that_cannot_be_are_none(tmp_path, rate):
+    keys = "('A', 1)", f"('B', {'9' * 5000})", "C"
+    assert read_throughputs(rates(tmp_path / "r.json", *keys, rate=rate), "v100") == {}
+
+
+def test_rates_are_by_model_and_gpus(tmp_path):
+    path = rates(tmp_path / "r.json", "('A', 1)", "('A', 22)")
+    assert read_throughputs(path, "v100") == {("A", 1): 2.5, ("A", 22): 2.5}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("9" * 5000, "a number is too large"),
+        ("[1, 2]", "a list, expected an object"),
+        ('{"v100": 5}', "a number, expected an object"),
+        ('{"v100": ', "it ends in the middle"),
+        ('{"v100": {"a": {"null": ' + "[" * 9000, "lists in lists, too many"),
+        ('{"v100": {}}' + " " * 300, "more than 300 bytes"),
+    ],
+)
+def test_what_is_no_file_of_rates_is_said(tmp_path, monkeypatch, text, says):
+    if "more" in says:
+        monkeypatch.setattr("synctax.cluster.convert.gavel.MOST_BYTES", 300)
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(BadInputError, match=says):
+        read_throughputs(tmp_path / "r.json", "v100")
+
+
+@pytest.mark.parametrize(
+    ("columns", "values"),
+    [
+        ("compute_s", "1"),
+        ("compute_s,network_s,network_bytes", "1,1,-1"),
+        ("compute_s,network_s,network_bytes", "0,0,0"),
+        ("compute_s,network_s,network_bytes", "1,0,1e9"),
+        ("counting", "foo"),
+        ("barriers", "-1"),
+        ("servers", "0:99;x"),
+        ("servers", "0:4"),
+    ],
+)
+def test_what_simulate_would_refuse_is_no_job(tmp_path, columns, values):
+    path = tmp_path / "jobs.csv"
+    path.write_text(f"job_id,submit_s,gpus,duration_s,{columns}\na,0,8,1,{values}\n")
+    assert reasons(read(path)) == {"profile": 1}
+
+
+def test_a_workload_that_the_pool_has_not_is_noted(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text(
+        "job_id,submit_s,gpus,duration_s,workload,compute_s,network_s,network_bytes\n"
+        "a,0,8,1,VGG16,,,\nb,0,8,1,mine,,,\nc,0,8,1,mine,1,1,1e9\n"
+    )
+    found = read(path)
+    assert (found.workload, noted(found)) == (
+        ("VGG16", "mine", "mine"),
+        {"workload_unknown": 1},
+    )
 
 
 def test_a_csv_of_jobs_keeps_what_only_it_has(tmp_path):

@@ -208,6 +208,11 @@ def test_a_line_without_end_is_refused(tmp_path, monkeypatch):
         ("pai_job_table.header", "job_name\n", "header"),
         ("n.csv", "num_switch,num_node_p_switch,num_gpu_p_node\n", "specification"),
         ("n.csv", "num_switch,num_node_p_switch,num_gpu_p_node\nx,2,8\n", "x x 2 servers"),
+        (
+            "n.csv",
+            f"num_switch,num_node_p_switch,num_gpu_p_node\n{'9' * 5000},2,8\n",
+            "9 x 2 servers",
+        ),
     ],
 )
 def test_lists_of_machines_are_told(tmp_path, name, text, says):

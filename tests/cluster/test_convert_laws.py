@@ -1,9 +1,12 @@
 """What holds for every trace, however its rows are spoilt."""
 
+import itertools
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,6 +15,12 @@ from synctax.cluster.convert.found import Tally
 from synctax.cluster.convert.philly import TIMEZONE
 from synctax.cluster.convert.reasons import LeftOutError
 from synctax.cluster.convert.values import Clock
+from synctax.cluster.inputs.faults import Faults
+from synctax.cluster.inputs.job_rows import job_rows
+from synctax.cluster.inputs.job_table import job_table
+from synctax.cluster.inputs.named import read_cluster
+from synctax.errors import BadInputError
+from synctax.planning.possible import LARGEST_COUNT
 from tests.cluster.converting import OF_LINES, philly_job, philly_jobs, read
 from tests.laws import examples
 
@@ -55,6 +64,96 @@ def test_every_row_is_kept_or_counted_and_bad_ones_harm_no_others(one, tmp_path,
     assert found.read == before.read + len(rows)
     if one.spoilt == 0:  # a task more is more of a job that was kept
         assert set(before.job_id) <= set(found.job_id)
+
+
+huge = ("9" * 310, "9" * 5000, "1e308", "1.8e308", "1e-320", "-1e308", "inf", "1e19", "0")
+
+
+@pytest.mark.parametrize("one", OF_LINES, ids=lambda one: f"{one.files[0]}-{one.spoilt}")
+def test_numbers_of_any_size_stop_nothing(one, tmp_path):
+    lines = one.lines()
+    delimiter = next(mark for mark in "|\t," if mark in lines[one.head])
+    row = lines[one.head].split(delimiter)
+    added = []
+    # products of two columns have no bound, where each has
+    for at, by in itertools.combinations_with_replacement(range(len(row)), 2):
+        for text in huge:
+            cells = list(row)
+            cells[at] = cells[by] = f"gres/gpu={text}" if "gres" in cells[at] else text
+            added.append(delimiter.join(cells))
+    before = read(*one.write(tmp_path, lines), source=one.name)
+    found = read(*one.write(tmp_path, lines + added), source=one.name)
+    assert found.read == before.read + len(added)
+    if one.spoilt == 0:
+        assert set(before.job_id) <= set(found.job_id)
+    assert np.isfinite(found.duration_s).all()
+    assert (found.gpus > 0).all()
+
+
+def rarely(right: list[str], *wrong: str) -> st.SearchStrategy[str]:
+    """One of some texts, and now and then one of others."""
+    return st.sampled_from([*right * (1 + 15 * len(wrong) // len(right)), *wrong])
+
+
+texts = st.fixed_dictionaries(
+    {
+        "submit_s": rarely(["0", "5", "17.25", "9.2e9"], "", "9.3e9", "-1", "x", "1e400"),
+        "gpus": rarely(["8"], "1", "0", "-8", "", "2147483648"),
+        "duration_s": rarely(["0", "5", "17.25", "9.2e9"], "", "9.3e9", "-1", "x"),
+        "start_s": rarely(["", "", "4"], "9.3e9", "-1", "x"),
+        "end_s": rarely(["", "", "6"], "0", "9.3e9", "-1", "x"),
+        "compute_s": rarely(["0.5"], "", "0", "-1"),
+        "network_s": rarely(["0.5"], "", "0", "1e10"),
+        "network_bytes": rarely(["1e9", "0"], "", "-1", "1e25"),
+        "local_network_s": rarely(["", "0.1", "0"], "-0.1"),
+        "counting": rarely(["", "sent", "Sent"], "foo"),
+        "barriers": rarely(["", "2", "0"], "-1", "1e10"),
+        "servers": rarely(["", "0:8", "0:4;1:4;"], "0:4;0:4", "0:8;1:0", "0;1"),
+    }
+)
+
+
+def taken(columns: dict[str, list]) -> list[bool]:
+    """Which rows of a CSV of jobs `simulate` takes, on a cluster that is large enough."""
+    cluster = replace(
+        read_cluster("mosim-2x8"), gpus=np.array([LARGEST_COUNT, LARGEST_COUNT])
+    )
+    right = []
+    for at in range(len(columns["job_id"])):
+        row = {name: [values[at]] for name, values in columns.items()}
+        table = job_table(row, name="jobs")
+        faults = Faults(table)
+        job_rows(table, cluster, faults)
+        try:
+            faults.check()
+        except BadInputError:
+            right.append(False)
+        else:
+            right.append(True)
+    return right
+
+
+@given(st.lists(texts, min_size=1, max_size=6))
+@ANEW
+def test_rows_of_jobs_are_kept_that_simulate_takes_and_no_others(tmp_path, rows):
+    names = list(rows[0])
+    lines = [f"{n}," + ",".join(row[name] for name in names) for n, row in enumerate(rows)]
+    (tmp_path / "x.csv").write_text("\n".join([f"job_id,{','.join(names)}", *lines]))
+    found = read(tmp_path / "x.csv", source="csv")
+    given_rows = {name: [row[name] for row in rows] for name in names}
+    told = taken({"job_id": [str(n) for n in range(len(rows))], **given_rows})
+    assert set(found.job_id) == {str(n) for n, right in enumerate(told) if right}
+    made = {
+        "job_id": found.job_id,
+        "submit_s": found.submit_s.tolist(),
+        "gpus": found.gpus.tolist(),
+        "duration_s": found.duration_s.tolist(),
+        "start_s": found.start_s.tolist(),
+        "end_s": found.end_s.tolist(),
+    }
+    for name, values in found.more.items():
+        made[name] = [values.get(at) for at in range(len(found))]
+    assert all(taken(made))
 
 
 values = st.recursive(
