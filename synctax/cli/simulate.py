@@ -284,18 +284,10 @@ def _pairs(
 ) -> None:
     from synctax.cli import pairs
     from synctax.cli.simulate_setup import find_cluster, find_pool
-    from synctax.cluster.characterize.gpus import DEFAULT_GPU, gpu_type
     from synctax.cluster.inputs.pool import read_pool
 
-    found = find_cluster(cluster)
-    pairs.show(
-        (find_pool(pool) or read_pool()).workloads,
-        gpu=gpu_type(found.gpu_type[0] or DEFAULT_GPU),
-        nic_bytes_per_s=float(found.nic_bytes_per_s[0]),
-        contention=contention,
-        gpus=pairs.DEFAULT_GPUS if gpus is None else gpus,
-        out=out,
-    )
+    found, workloads = find_cluster(cluster), find_pool(pool) or read_pool()
+    pairs.show(found, workloads, contention, gpus=gpus, out=out)
 
 
 _BESIDE_PAIRS = {
@@ -311,15 +303,16 @@ _BESIDE_PAIRS = {
     "resamples": "--resamples",
     "timeline": "--timeline",
     "timeline_servers": "--timeline-servers",
+    "placement_aware": "--placement-aware",
     "top": "--top",
 }
-"""What is about jobs of a trace, by parameters."""
+"""What changes nothing for two jobs on two servers, by parameters."""
 
 
 def _refuse_beside_pairs(asked: set[str]) -> None:
     for name, option in _BESIDE_PAIRS.items():
         if name in asked:
-            raise click.UsageError(f"--pairs has no trace; leave out {option}")
+            raise click.UsageError(f"{option} changes nothing of --pairs; leave it out")
 
 
 def _refuse_idle(asked: set[str], model: str) -> None:

@@ -14,15 +14,13 @@ import numpy as np
 from synctax.arrays import F64
 from synctax.cluster.characterize.profile import Profile
 from synctax.cluster.choices import Basis, ModelName, Scope
+from synctax.cluster.metrics import STRETCHED
 from synctax.cluster.pairs_run import Together, together
 from synctax.cluster.settings import Contention
 from synctax.schema.pairs import PAIRS
 
 if TYPE_CHECKING:
     import pandas as pd
-
-UNCHANGED: Final = 1e-9
-"""A change of an iteration by less, over the iteration alone, is none."""
 
 VARIANTS: Final[tuple[tuple[ModelName, Basis, Scope], ...]] = (
     ("tiresias", "iteration", "time"),
@@ -108,8 +106,9 @@ class PairsSummary:
 
     Parameters
     ----------
-    model, basis, static_scope : str
-        As in `Contention`; basis is None but for mosim, static_scope but for pollux.
+    model, demand_basis, static_scope : str
+        As in `Contention`; demand_basis, its `basis`, is None but for mosim, static_scope
+        but for pollux.
     iteration_change_mean, iteration_change_max : float
     factor_min, factor_mean, factor_max : float
     pairs_slowed, pairs : int
@@ -119,7 +118,7 @@ class PairsSummary:
     """
 
     model: str
-    basis: str | None
+    demand_basis: str | None
     static_scope: str | None
     iteration_change_mean: float
     iteration_change_max: float
@@ -238,21 +237,21 @@ def _network_share(profiles: Sequence[Profile], change: F64, contention: Content
         network_s = _column(profiles, "network_s")
         whole_s = _column(profiles, "compute_s") + network_s
         share = np.broadcast_to((network_s / whole_s)[:, None], change.shape)
-    return np.where(np.abs(change - 1) > UNCHANGED, share, np.nan)
+    return np.where(np.abs(change - 1) > STRETCHED, share, np.nan)
 
 
 def _summed(found: Together, contention: Contention) -> PairsSummary:
     change, factor = found.iteration_change, found.factor
     return PairsSummary(
         model=contention.model,
-        basis=contention.basis if contention.model == "mosim" else None,
+        demand_basis=contention.basis if contention.model == "mosim" else None,
         static_scope=contention.static_scope if contention.model == "pollux" else None,
         iteration_change_mean=float(change.mean()),
         iteration_change_max=float(change.max()),
         factor_min=float(factor.min()),
         factor_mean=float(factor.mean()),
         factor_max=float(factor.max()),
-        pairs_slowed=int((change > 1 + UNCHANGED).sum()),
+        pairs_slowed=int((change > 1 + STRETCHED).sum()),
         pairs=change.size,
     )
 

@@ -7,19 +7,19 @@ import numpy as np
 
 from synctax.cluster.pairs import Pairs, PairsSummary
 from synctax.report.tables import Field, Sentence, table
-from synctax.texts import number, percent, rate_gb_per_s, time_us
+from synctax.texts import BYTES_PER_GB, number, percent, rate_gb_per_s, time_us
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 COLUMNS_AT_A_TIME = 12
-"""Of the matrix: with names it is then no wider than 80 signs."""
+"""Of the matrix: with names it is then no wider than 80 characters."""
 
 _NAME = 15
-"""Signs of a workload's name beside the matrix."""
+"""Characters of a workload's name beside the matrix."""
 
 _CELL = 5
-"""Signs of a cell of the matrix."""
+"""Characters of a cell of the matrix."""
 
 _TEN = 9.995
 """From here on cells have one decimal."""
@@ -102,7 +102,9 @@ def _models(models: Sequence[PairsSummary]) -> "RenderableType":
 
 def model_name(one: PairsSummary) -> str:
     """Name a model with what it counts by: `mosim, overlap`."""
-    return ", ".join(name for name in (one.model, one.basis, one.static_scope) if name)
+    return ", ".join(
+        name for name in (one.model, one.demand_basis, one.static_scope) if name
+    )
 
 
 def words(found: Pairs) -> Iterator[str]:
@@ -111,7 +113,7 @@ def words(found: Pairs) -> Iterator[str]:
     half = found.gpus // 2
     yield (
         f"{told.pairs} pairs of jobs of {found.gpus} GPUs, {half} + {half} on two servers "
-        f"with {rate_gb_per_s(found.nic_bytes_per_s / 1e9)} of NIC each, by "
+        f"with {rate_gb_per_s(found.nic_bytes_per_s / BYTES_PER_GB)} of NIC each, by "
         f"{model_name(told)}: an iteration takes {number(told.iteration_change_mean)} "
         "times what it takes alone on average, "
         f"{number(told.iteration_change_max)} times at most"

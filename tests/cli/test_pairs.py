@@ -9,6 +9,8 @@ import pytest
 from synctax.schema.pairs import PAIRS
 from tests.conftest import assert_in_words
 
+JSON = ("--format", "json")
+
 POOL = """\
 workloads:
   - {name: half, compute_s: 0.5, network_s: 0.5, sent_bytes_per_worker: 312500000,
@@ -43,7 +45,7 @@ def test_rows_are_all_ordered_pairs_and_the_envelope_sums_them_up(pairs):
     assert beside["iteration_change"] == pytest.approx(1 + 0.5 * (2 / 2.1))
     assert told["iteration_change_max"] == max(r["iteration_change"] for r in told["rows"])
     assert told["network_share_mean"] == 1
-    assert [(one["model"], one["basis"]) for one in told["models"]][-1] == (
+    assert [(one["model"], one["demand_basis"]) for one in told["models"]][-1] == (
         "mosim",
         "overlap",
     )
@@ -89,6 +91,51 @@ def test_a_large_pool_is_shown_a_dozen_columns_at_a_time(run, tmp_path):
     heads = [line.split() for line in shown if line.strip().startswith(("1 ", "13 "))]
     assert heads[0] == [str(at) for at in range(1, 13)]
     assert ["13", "14"] in heads
+
+
+MIXED = """\
+servers:
+  - {count: 1, gpus: 8, gpu_type: t4, nic_bytes_per_s: 1250e6}
+  - {count: 2, gpus: 8, gpu_type: h100, nic_bytes_per_s: 625e6}
+tiers: [{servers: 2, oversubscription: 2}]
+reference_gpu: h100
+"""
+
+
+def test_profiles_are_those_of_a_simulation_and_the_rest_of_a_cluster_is_noted(
+    run, tmp_path
+):
+    path = tmp_path / "mixed.yaml"
+    path.write_text(MIXED)
+    told = json.loads(run("simulate", "--pairs", "--cluster", path, "-q", *JSON).stdout)
+    asked = told["parameters"]
+    assert (asked["gpu_type"], asked["nic_bytes_per_s"]) == ("h100", 625e6)
+    assert [one["gpu_type"] for one in asked["cluster"]["servers"]] == ["t4", "h100"]
+    assert (asked["pool"], asked["contention"]["demand_basis"]) == ("default", "iteration")
+    noted = {note["reason"]: note["count"] for note in told["excluded"]}
+    assert noted == {"gpus_left_out": 1, "nics_left_out": 1, "tiers_left_out": 1}
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("job_id,submit_s,gpus,duration_s,workload\na,0,8,60,resnet-50\n")
+    alone = json.loads(run("simulate", jobs, "--cluster", path, "-q", *JSON).stdout)
+    (profile,) = alone["profiles"]
+    assert profile in told["profiles"]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "said"),
+    [("", "has no gpu_type"), (", gpu_type: abacus", "of which no peak is known")],
+)
+def test_gpus_of_which_nothing_is_known_compute_only_what_a_pool_tells(
+    pairs, run, tmp_path, gpu, said
+):
+    path = tmp_path / "unknown.yaml"
+    path.write_text(f"servers: [{{count: 2, gpus: 8, nic_bytes_per_s: 625e6{gpu}}}]\n")
+    refused = run("simulate", "--pairs", "--cluster", path)
+    assert refused.exit_code in (1, 3)
+    assert said in refused.stderr
+    assert_in_words(refused)
+    # compute_s of each is given
+    assert pairs("--cluster", path).exit_code == 0
 
 
 @pytest.mark.parametrize("gpus", ["1", "7"])

@@ -139,7 +139,7 @@ def test_json_has_what_programs_rely_on_first(told):
     assert found["parameters"]["contention"]["demand_basis"] == "iteration"
     assert found["parameters"]["counting"] == [{"counting": "sent", "jobs": 9}]
     reasons = {note["reason"] for note in found["excluded"]}
-    assert "speed_of_peaks" in reasons
+    assert "speed_of_roofline" in reasons
     assert found["interference_pairs"] == len(found["interference"])
     assert found["culprits"][0]["lost_s"] >= found["culprits"][-1]["lost_s"]
     assert sum(width["jobs"] for width in found["widths"]) == 9
@@ -450,8 +450,9 @@ def test_pairs_of_workloads_take_gpus_and_nics_of_the_cluster(simulate):
         ((*TWO, "--measured", "none.csv"), "Invalid value for --measured"),
         ((TWO[0], "--cluster", "mosim-9x8"), "did you mean mosim-"),
         (("philly", "--cluster", "mosim-2x8"), "did you mean philly-like?"),
-        (("--pairs", *TWO), "--pairs has no trace; leave out TRACE"),
-        (("--pairs", "--queue", "fifo"), "leave out --queue"),
+        (("--pairs", *TWO), "TRACE changes nothing of --pairs"),
+        (("--pairs", "--queue", "fifo"), "--queue changes nothing of --pairs"),
+        (("--pairs", "--placement-aware"), "--placement-aware changes nothing of"),
         (("--pairs", "--gpus", 3), "half of a job"),
     ],
 )

@@ -102,12 +102,16 @@ def test_the_summary_is_of_all_pairs():
     assert (told.factor_min, told.factor_max) == (1.0, pytest.approx(2.0))
     assert (told.pairs_slowed, told.pairs) == (3, 4)
     assert (told.network_share_mean, told.network_share_min) == (1, 1)
-    assert (told.model, told.basis, told.static_scope) == ("mosim", "iteration", None)
+    assert (told.model, told.demand_basis, told.static_scope) == (
+        "mosim",
+        "iteration",
+        None,
+    )
 
 
 def test_models_are_compared_on_the_same_pairs():
     told = compare([HALF, ALWAYS], nic_bytes_per_s=NIC, contention=Contention())
-    by_name = {(one.model, one.basis, one.static_scope): one for one in told}
+    by_name = {(one.model, one.demand_basis, one.static_scope): one for one in told}
     assert len(by_name) == len(VARIANTS)
     none = by_name["tiresias", None, None]
     assert (none.iteration_change_max, none.pairs_slowed) == (1.0, 0)
