@@ -206,6 +206,17 @@ def test_bytes_that_no_network_carries_in_the_time_are_said():
     assert "astra_files_differ" not in notes(none)
 
 
+def test_groups_that_may_stay_in_a_server_are_said_to_be_counted():
+    calls = compute(5), collective(ALL_REDUCE, 400, text("pg_name", "2"))
+    files = traces(*[trace(*calls)] * 8)
+    log = logged(*[(6_000, 1_000)] * 8)
+    found = from_astra(log, files, network=TWO_LEVELS, groups={"2": 2})
+    assert found.sent_bytes_per_worker == 400
+    (note,) = [one for one in found.notes if one.reason == "astra_parts"]
+    assert note.count == 8
+    assert "astra_parts" not in notes(from_astra(log, files, groups={"2": 2}))
+
+
 def test_a_log_of_one_gpu_that_communicates_is_said_to_be_cut():
     assert "cut off" in notes(from_astra(logged((9, 1))))["astra_one_gpu"]
     assert "astra_one_gpu" not in notes(from_astra(logged((9, 0))))

@@ -256,8 +256,9 @@ def _sent(
     if network is not None and network.npus.size > 1:
         words = "Chakra traces: what a GPU sends along the network's outermost dimension"
         inner = network.total // int(network.npus[-1])
-        text = f"profiles that hold only where a job has {inner:,} GPUs on each of its "
-        text += "servers"
+        text = (
+            f"profiles that hold only where a job has {inner:,} GPUs on each of its servers"
+        )
         notes.append(Note("placement_assumed", 1, text))
     if sent.of_parts:
         text = (
