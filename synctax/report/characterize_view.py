@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from synctax.report.plan_lists_view import amount
 from synctax.report.tables import Sentence, column, table
-from synctax.texts import is_absent, number, percent, rate_gb_per_s, size_bytes, time_us
+from synctax.texts import is_absent, number, percent, rate_gb_per_s, seconds, size_bytes
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -14,8 +14,6 @@ Row = dict[str, Any]
 
 _MOST_ORIGINS = 3
 """Origins that are told below the table; of more the first."""
-
-_US = 1e6
 
 
 def profiles(rows: Sequence[Row], *, largest: bool = False) -> "list[RenderableType]":
@@ -39,10 +37,10 @@ def profiles(rows: Sequence[Row], *, largest: bool = False) -> "list[RenderableT
     fields = [
         column(rows, "workload", "workload", str),
         column(rows, "gpus", "GPUs"),
-        column(rows, "compute_s", "compute", _time),
-        column(rows, "network_s", "network", _time),
+        column(rows, "compute_s", "compute", seconds),
+        column(rows, "network_s", "network", seconds),
         column(rows, "network_share", "share", percent, rank=1),
-        column(rows, "local_network_s", "on one server", _time, rank=2),
+        column(rows, "local_network_s", "on one server", seconds, rank=2),
         column(rows, "sent_bytes", "each sends", size_bytes),
         *(
             column(rows, name, name.removesuffix("_per_gpu"), show, rank=3)
@@ -51,7 +49,7 @@ def profiles(rows: Sequence[Row], *, largest: bool = False) -> "list[RenderableT
         ),
     ]
     if not all(is_absent(row["tax_s"]) for row in rows):
-        fields.insert(4, column(rows, "tax_s", "tax", _time))
+        fields.insert(4, column(rows, "tax_s", "tax", seconds))
     lines = [
         Sentence(f"{words}: {_few(_origins(rows, name), name)}")
         for name, words in told.items()
@@ -88,7 +86,7 @@ def workloads(rows: Sequence[Row]) -> "list[RenderableType]":
         column(rows, "source", "source", str, rank=3),
     ]
     given = [name for name in ("compute_s", "network_s") if any(r[name] for r in rows)]
-    fields[3:3] = [column(rows, name, name.removesuffix("_s"), _time) for name in given]
+    fields[3:3] = [column(rows, name, name.removesuffix("_s"), seconds) for name in given]
     return [table(fields)]
 
 
@@ -115,10 +113,6 @@ def _origins(rows: Sequence[Row], name: str) -> list[str]:
 
 def _texts(rows: Sequence[Row], name: str) -> Iterator[str]:
     return (row[name] for row in rows if row[name])
-
-
-def _time(value_s: float) -> str:
-    return time_us(_US * value_s)
 
 
 def _giga(value: float) -> str:

@@ -1,7 +1,8 @@
 """How `convert` is shown: what became of the rows of a trace, and its jobs in numbers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from synctax.cluster.convert.convert import Converted
@@ -12,15 +13,17 @@ from synctax.report.tables import Field, Sentence, table
 from synctax.schema import Table
 from synctax.schema.convert import CONVERT
 from synctax.schema.jobs import NEEDED_JOB_COLUMNS
-from synctax.texts import counted, number, percent, time_us
+from synctax.texts import counted, number, percent, seconds
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_US_PER_S = 1e6
 _DAY_S = 86_400.0
 _MOST_FILES = 3
 """Files that a message names."""
+
+_LEAST_WORDS = 24
+"""Characters of a reason that are shown before another column leaves a narrow table."""
 
 _MOST_WIDTHS = 6
 """Numbers of GPUs that are listed."""
@@ -121,18 +124,33 @@ def parts(found: Converted) -> "Iterator[RenderableType]":
     """Show what became of the rows, and what the jobs are like."""
     yield Sentence(headline(found))
     if found.left:
+        firsts = [_place(one.note.where, found.files) for one in found.left]
         yield ""
         yield table(
             [
                 Field("rows", [f"{one.note.count:,}" for one in found.left]),
                 Field("left out", [one.kind for one in found.left], right=False),
-                Field("because", [one.note.detail for one in found.left], right=False),
-                Field("first", [one.note.where for one in found.left], right=False, rank=1),
+                Field(
+                    "because",
+                    [one.note.detail for one in found.left],
+                    right=False,
+                    least=_LEAST_WORDS,
+                ),
+                Field("first", [place for place, _ in firsts], right=False),
+                Field("there", [what for _, what in firsts], right=False, rank=1, least=20),
             ]
         )
     if len(found):
         yield ""
         yield from _told(found, summary(found))
+
+
+def _place(where: str, files: Sequence[str]) -> tuple[str, str]:
+    """Split where a note is from into the place, short, and what stands there."""
+    file = max((one for one in files if where.startswith(one)), key=len, default="")
+    line, _, what = where.removeprefix(file).strip().partition(": ")
+    name = PurePath(file).name if len(files) > 1 else ""
+    return f"{name} {line}".strip(), what
 
 
 def _told(found: Converted, told: Summary) -> Iterator[Sentence]:
@@ -144,13 +162,13 @@ def _told(found: Converted, told: Summary) -> Iterator[Sentence]:
         f"GPUs: {most}" + (f" and {counted(rest, 'other number')}" if rest else "")
     )
     yield Sentence(
-        f"run times: median {_time(told.median_s)}, mean {_time(told.mean_s)}, longest "
-        f"{_time(told.longest_s)}"
+        f"run times: median {seconds(told.median_s)}, mean {seconds(told.mean_s)}, longest "
+        f"{seconds(told.longest_s)}"
     )
     if told.waits:
         yield Sentence(
             f"measured: {counted(told.waits, 'start')}, median wait "
-            f"{_time(told.wait_median_s)}"
+            f"{seconds(told.wait_median_s)}"
         )
     models = len({one for one in found.model if one})
     if told.named or models:
@@ -160,9 +178,5 @@ def _told(found: Converted, told: Summary) -> Iterator[Sentence]:
         )
 
 
-def _time(seconds: float) -> str:
-    return time_us(seconds * _US_PER_S) if seconds else "0 s"
-
-
-def _long(seconds: float) -> str:
-    return f"{number(seconds / _DAY_S)} d" if seconds >= _DAY_S else _time(seconds)
+def _long(value_s: float) -> str:
+    return f"{number(value_s / _DAY_S)} d" if value_s >= _DAY_S else seconds(value_s)

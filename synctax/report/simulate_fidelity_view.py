@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from synctax.cluster.fidelity import Distance, Fidelity
-from synctax.report.simulate_words import seconds
 from synctax.report.tables import Field, Sentence, table
-from synctax.texts import ABSENT, counted, is_absent, number
+from synctax.texts import ABSENT, counted, is_absent, number, seconds
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -35,18 +34,14 @@ def parts(fidelity: Fidelity) -> "Iterator[RenderableType]":
     )
     fields = [
         Field("", [TITLES[one.name] for one in rows], right=False),
-        Field("measured", [_time(one.measured_s) for one in rows]),
-        Field("simulated", [_time(one.simulated_s) for one in rows]),
+        Field("measured", [seconds(one.measured_s) for one in rows]),
+        Field("simulated", [seconds(one.simulated_s) for one in rows]),
         Field("off by", [_shown(one, one.value) for one in rows]),
     ]
     if fidelity.resamples:
         title = f"{100 * fidelity.level:g} % interval"
         fields.append(Field(title, [_interval(one) for one in rows]))
     yield table(fields)
-
-
-def _time(value_s: float | None) -> str:
-    return ABSENT if value_s is None else seconds(value_s)
 
 
 def _shown(one: Distance, value: float) -> str:

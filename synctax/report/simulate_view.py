@@ -11,9 +11,8 @@ from synctax.cluster.jobs import Placement, placement_text
 from synctax.cluster.metrics import Times, by_width, makespan, spreads, times
 from synctax.cluster.simulation import Simulation
 from synctax.report import simulate_words as words
-from synctax.report.simulate_words import seconds
 from synctax.report.tables import Field, Sentence, table
-from synctax.texts import number, percent, rate_gb_per_s
+from synctax.texts import BYTES_PER_GB, number, percent, rate_gb_per_s, seconds
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,8 +22,6 @@ TOP = 10
 
 FEW = 5
 """Lines of the tables below it."""
-
-_BYTES_PER_GB = 1e9
 
 
 def parts(
@@ -181,7 +178,7 @@ def _links(simulation: Simulation) -> "RenderableType | None":
     if not at:
         return None
     whole_s = makespan(simulation)
-    rates = [rate_gb_per_s(links.bytes_per_s[one] / _BYTES_PER_GB) for one in at]
+    rates = [rate_gb_per_s(links.bytes_per_s[one] / BYTES_PER_GB) for one in at]
     title = "oversubscribed NIC" if not simulation.cluster.tiers else "oversubscribed link"
     return table(
         [

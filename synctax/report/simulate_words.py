@@ -10,24 +10,12 @@ from synctax.cluster.jobs import Jobs
 from synctax.cluster.metrics import Summary, Times, culprits, summary, times
 from synctax.cluster.settings import Contention
 from synctax.cluster.simulation import Simulation
-from synctax.texts import counted, is_absent, number, percent, size_bytes, time_us
+from synctax.texts import counted, is_absent, number, percent, seconds, size_bytes
 
-_US_PER_S = 1e6
 _S_PER_H = 3600.0
 
 MOSTLY = 0.1
 """Share of all lost time from which on a job is named as its cause."""
-
-
-def seconds(value_s: float) -> str:
-    """Write a time that is given in seconds, up to hours.
-
-    Examples
-    --------
-    >>> seconds(0.0), seconds(93.25), seconds(14_614)
-    ('0 s', '93.2 s', '4.06 h')
-    """
-    return time_us(value_s * _US_PER_S) if value_s else "0 s"
 
 
 def job_name(jobs: Jobs, at: int) -> str:
