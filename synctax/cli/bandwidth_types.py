@@ -104,7 +104,9 @@ class Within(click.ParamType):  # type: ignore[type-arg]  # generic since click 
         if found < 0 or (found == 0 and not self.or_0):
             self.fail(f"{value} is not {'0 or ' * self.or_0}above 0", param, ctx)
         if found and not self.least <= found <= self.most:
-            self.fail(f"{value}: give from {self.least:g} to {self.most:g}", param, ctx)
+            or_0 = ", or 0" if self.or_0 else ""
+            said = f"{value}: give from {self.least:g} to {self.most:g}{or_0}"
+            self.fail(said, param, ctx)
         return found
 
 

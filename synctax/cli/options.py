@@ -64,9 +64,16 @@ class Finite(click.ParamType):  # type: ignore[type-arg]  # generic since click 
 
 
 class RankSet(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
-    """Ranks such as `0-7,12`; both ends of a range belong to it."""
+    """Ranks such as `0-7,12`; both ends of a range belong to it.
 
-    name = "ranks"
+    Parameters
+    ----------
+    name : str
+        What is numbered, for messages.
+    """
+
+    def __init__(self, name: str = "ranks") -> None:
+        self.name = name
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -78,13 +85,15 @@ class RankSet(click.ParamType):  # type: ignore[type-arg]  # generic since click
         for part in value.split(","):
             first, dash, last = part.strip().partition("-")
             if not _is_number(first) or (dash and not _is_number(last)):
-                self.fail(f"{value!r} is no list of ranks like 0-7,12", param, ctx)
+                self.fail(f"{value!r} is no list of {self.name} like 0-7,12", param, ctx)
             _check_number(self, (first, last), param, ctx)
             low, high = int(first), int(last) if dash else int(first)
             if high < low:
                 self.fail(f"{part.strip()!r} runs backwards", param, ctx)
             if high - low >= MAX_RANKS:
-                self.fail(f"{part.strip()!r} is more than {MAX_RANKS:,} ranks", param, ctx)
+                self.fail(
+                    f"{part.strip()!r} is more than {MAX_RANKS:,} {self.name}", param, ctx
+                )
             ranks.update(range(low, high + 1))
         return frozenset(ranks)
 
@@ -355,6 +364,8 @@ def _to_output(ctx: click.Context, option: click.Parameter, path: Path | None) -
         path = None
     if path is not None and not path.parent.is_dir():
         raise click.BadParameter(f"{path.parent} is no folder", ctx, option)
+    if path is not None and not path.name:
+        raise click.BadParameter("the name of the file is empty", ctx, option)
     if path is not None and fmt is None:
         fmt = "table" if is_special(path) else SUFFIXES.get(path.suffix.lower())
         if fmt is None:

@@ -44,7 +44,7 @@ def show(
     Raises
     ------
     UsageError
-        If the number of GPUs is odd, or below 2.
+        If the number of GPUs is odd, below 2, or more than a server has.
     SynctaxError
         If a profile cannot be computed for the cluster.
     """
@@ -58,6 +58,12 @@ def show(
     gpus = DEFAULT_GPUS if gpus is None else gpus
     if gpus < 2 or gpus % 2:
         raise click.UsageError(f"--pairs puts half of a job on each server, not {gpus}/2")
+    most = int(cluster.gpus.max())
+    if gpus > most:
+        raise click.UsageError(
+            f"--pairs puts half of each of two jobs on a server, and none has {gpus:,} "
+            f"GPUs; give --gpus up to {most:,}"
+        )
     on = reference_of(cluster)
     profiles = [profile_of(one, gpus, on) for one in pool.workloads]
     rate = on.nic_bytes_per_s

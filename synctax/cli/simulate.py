@@ -1,7 +1,7 @@
 """`synctax simulate`: what a cluster's queue, and the sharing of NICs, do to jobs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,7 @@ from synctax.cli.simulate_options import (
     job_tax_options,
     refuse_idle,
 )
-from synctax.cli.targets import check_targets
+from synctax.cli.targets import called, check_targets
 from synctax.cluster.choices import QUEUES
 from synctax.evt.methods import Method
 from synctax.report.output import Output
@@ -37,6 +37,26 @@ DEFAULT_CLUSTER = "mosim-2x8"
 """Whose GPUs and NICs `--pairs` takes where no cluster is given."""
 
 _SUFFIXES = (".json", ".json.gz")
+
+
+MOST_RESAMPLES = 100_000
+"""More make no interval more certain, and take minutes."""
+
+LEAST_RESAMPLES = 20
+"""Ends of an interval are of few draws even so."""
+
+
+class _Resamples(click.IntRange):
+    """None at all, or enough for an interval."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        found = super().convert(value, param, ctx)
+        if 0 < found < LEAST_RESAMPLES:
+            said = f"{found} draws make no interval; give {LEAST_RESAMPLES} or more, or 0"
+            self.fail(said, param, ctx)
+        return found
 
 
 class _Timeline(click.Path):
@@ -92,9 +112,9 @@ class _Timeline(click.Path):
 )
 @click.option(
     "--resamples",
-    type=click.IntRange(0, 1_000_000),
+    type=_Resamples(0, MOST_RESAMPLES),
     metavar="N",
-    help="Draws of jobs for intervals of that comparison.  [default: 1000]",
+    help="Draws of jobs for intervals of that comparison; 0 for none.  [default: 1000]",
 )
 @click.option(
     "--timeline",
@@ -104,7 +124,7 @@ class _Timeline(click.Path):
 )
 @click.option(
     "--timeline-servers",
-    type=RankSet(),
+    type=RankSet("servers"),
     metavar="LIST",
     help="Of it only these servers, such as 0-7,12.",
 )
@@ -177,6 +197,7 @@ def simulate(
       synctax simulate --pairs
     """
     if list_clusters:
+        _refuse_beside_list(given())
         _list_clusters(out)
         return
     from synctax.cluster.settings import Contention
@@ -313,6 +334,12 @@ def _refuse_beside_pairs(asked: set[str]) -> None:
     for name, option in _BESIDE_PAIRS.items():
         if name in asked:
             raise click.UsageError(f"{option} changes nothing of --pairs; leave it out")
+
+
+def _refuse_beside_list(asked: set[str]) -> None:
+    for one in click.get_current_context().command.params:
+        if one.name in asked - {"list_clusters", "out"}:
+            raise click.UsageError(f"{called(one)} changes nothing of --list-clusters")
 
 
 def _refuse_idle(asked: set[str], model: str) -> None:

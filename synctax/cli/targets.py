@@ -33,17 +33,17 @@ def check_targets(targets: Mapping[str, Path | None]) -> None:
     for name, path in targets.items():
         if path is None or is_special(path):
             continue
-        mine = _called(params[name])
+        mine = called(params[name])
         for other, param in params.items():
             if other == name:
                 continue
             if _names(targets.get(other), path):
                 raise click.UsageError(
-                    f"{mine} and {_called(param)} both name {path}; give two files"
+                    f"{mine} and {called(param)} both name {path}; give two files"
                 )
             if path.exists() and _names(context.params.get(other), path):
                 raise click.UsageError(
-                    f"{mine} {path} would overwrite what is read as {_called(param)}; "
+                    f"{mine} {path} would overwrite what is read as {called(param)}; "
                     "give another file"
                 )
 
@@ -87,7 +87,8 @@ def _same(text: str, path: Path) -> bool:
         return False  # no name that a file can have
 
 
-def _called(param: click.Parameter) -> str:
+def called(param: click.Parameter) -> str:
+    """Name a parameter as the help does: `--cluster`, `TRACE`."""
     if isinstance(param, click.Option):
         return param.opts[0]
     return param.human_readable_name.removesuffix("...")

@@ -23,7 +23,12 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     target = path.resolve()
     half = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
     try:
-        with half.open("xb") as file:
+        file = half.open("xb")
+    except OSError as error:
+        error.filename = str(path)  # of the other name nobody knows
+        raise
+    try:
+        with file:
             yield file
         if target.exists():
             half.chmod(target.stat().st_mode & 0o7777)

@@ -331,3 +331,11 @@ def test_notes_are_lines_on_stderr(capsys):
 def test_quiet_shows_no_notes(capsys):
     output.notes(["rank 3 is missing"], Output(verbosity=-1))
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_folder_that_takes_no_file_is_told_by_the_name_that_was_given(tmp_path):
+    taken = tmp_path / "taken"
+    taken.write_text("no folder")
+    with pytest.raises(OSError, match="directory") as caught, replacing(taken / "x.csv"):
+        pass
+    assert caught.value.filename == str(taken / "x.csv")
