@@ -1,16 +1,25 @@
 """Who of those that wait may start."""
 
+from dataclasses import replace
 from heapq import heapify
 from itertools import islice
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synctax.cluster.choices import QUEUES
+from synctax.cluster.engine import simulate
+from synctax.cluster.jobs import simple_jobs
+from synctax.cluster.machines import uniform
 from synctax.cluster.queues.ascending import ascending
+from synctax.cluster.queues.easy import Easy
 from synctax.cluster.queues.lane import Lane
 from synctax.cluster.queues.lookup import queue
+from synctax.cluster.queues.reservation import reserve
+from synctax.cluster.settings import Contention
 from synctax.planning.possible import ImpossibleError
 from tests.cluster.desks import (
     Day,
@@ -19,6 +28,7 @@ from tests.cluster.desks import (
     Row,
     promised,
 )
+from tests.cluster.engine_cases import drawn
 from tests.laws import examples
 
 S = 1_000_000_000
@@ -283,3 +293,29 @@ def test_a_heap_is_gone_through_in_order_and_stays_as_it_is(values, many):
 def test_an_unknown_queue_is_refused_with_those_that_there_are():
     with pytest.raises(ImpossibleError, match="backfill or fifo or easy"):
         queue("sjf")
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["bin-packing", "spread"]), st.booleans())
+def test_the_first_starts_by_its_promise_however_fast_servers_are(seed, policy, aware):
+    jobs, cluster = drawn(seed, mixed=True)
+    jobs = replace(jobs, submit_ns=jobs.submit_ns // 20)
+    promises = []
+
+    class Promising(Easy):
+        def _backfill(self, desk, gpus, started):
+            room = reserve(desk, gpus, started)
+            promises.append((self._head, desk.now_ns + room.window_ns))
+            super()._backfill(desk, gpus, started)
+
+    how = Contention("tiresias", placement_aware=aware)
+    with patch.dict("synctax.cluster.queues.lookup._QUEUES", easy=Promising):
+        found = simulate(jobs, cluster, contention=how, policy=policy, queue="easy")
+    assert all(found.start_ns[head] <= promised_ns for head, promised_ns in promises)
+
+
+def test_who_would_run_too_long_on_a_slow_server_does_not_pass():
+    cluster = replace(uniform(2, 8, 1.0), speed=np.array([1, 0.5]))
+    jobs = simple_jobs([(0, 8, 100), (1, 16, 10), (2, 8, 90), (2, 8, 49)])
+    found = simulate(jobs, cluster, policy="bin-packing", queue="easy")
+    # 90 s are 180 s on the second server, 49 s are 98 s, and 100 s are left
+    assert (found.start_ns / 1e9).tolist() == [0, 100, 120, 2]

@@ -58,6 +58,8 @@ class Floor:
         By job.
     start_ns, end_ns : list of n int
     placements : list of n Placement or None
+    expected_ns : list of n int
+        How long each job runs at most if nobody shares its links.
     solo_ns, factor : list of n float
         Of jobs that ended.
     exceeding : list of int
@@ -78,6 +80,7 @@ class Floor:
         self._placer, self.traffic = parts.placer, parts.traffic
         self._rule, self.blame = parts.rule, parts.blame
         self._duration_ns: list[int] = jobs.duration_ns.tolist()
+        self.expected_ns = parts.placer.expected_ns()
         self._ends: list[tuple[int, int]] = []
 
     def begin(self, now_ns: int) -> None:

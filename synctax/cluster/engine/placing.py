@@ -1,5 +1,7 @@
 """From a job and its servers to what it takes there alone, and what it crosses."""
 
+from math import ceil
+
 import numpy as np
 
 from synctax.cluster.engine.demands import Demands
@@ -46,6 +48,22 @@ class Placer:
         self._speed: list[float] = cluster.speed.tolist()
         self._even = bool(np.all(cluster.speed == 1))
         self._scaled = (False, False) if given else _SCALED[contention.basis]
+
+    def expected_ns(self) -> list[int]:
+        """Tell how long each job runs at most if nobody shares its links, (n,) int.
+
+        Where it will run is not known before, so on the slowest servers: it has its
+        standalone run time where these are as fast as the profile has them.
+        """
+        lasts, least = self._duration_ns, min(self._speed)
+        slower = [1.0] * len(lasts)
+        for job, base_s in enumerate(self._base_s):
+            network_s = max(self._network_s[job], self._near_s[job])
+            slower[job] = (base_s / least + network_s) / (base_s + self._network_s[job])
+        # a whole number of ns that is not stretched stays as it is, however long
+        return [
+            ns if by == 1 else ceil(ns * by) for ns, by in zip(lasts, slower, strict=True)
+        ]
 
     def place(self, job: int, placement: Placement, now_ns: int) -> Running:
         """Let a job run on servers from now on."""

@@ -91,7 +91,6 @@ class Desk:
         self._view = View(self._jobs, cluster, floor)
         self._policy, self._name = policy, name
         self._gpus: list[int] = jobs.gpus.tolist()
-        self._duration_ns: list[int] = jobs.duration_ns.tolist()
         self._pinned = jobs.pinned
 
     @property
@@ -109,8 +108,11 @@ class Desk:
         return self._gpus[job]
 
     def duration_ns(self, job: int) -> int:
-        """How long a job is expected to run: its standalone run time."""
-        return self._duration_ns[job]
+        """How long a job is expected to run: where it is if it runs, else at most."""
+        one = self._floor.running.get(job)
+        if one is not None:
+            return one.end_ns - one.start_ns
+        return self._floor.expected_ns[job]
 
     def place(self, job: int) -> bool:
         """Start a job if it can be placed now."""

@@ -13,10 +13,11 @@ class Easy:
 
     The first job that has to wait gets a reservation: when enough of the jobs that run
     are expected to have ended. Another job may start if it ends by then, or if it uses
-    only GPUs that the first will not need. How long a job will run is taken to be its
-    standalone run time, which a trace knows and a user would have to guess; with
-    contention it is too short. Reservations are of GPUs and not of servers: what matters
-    to a policy that looks for more than free GPUs is not foreseen.
+    only GPUs that the first will not need. How long a job will run is taken to be its run
+    time without contention on the slowest servers of the cluster, which a trace knows and
+    a user would have to guess; with contention that may be too short. Reservations are of
+    GPUs and not of servers: what matters to a policy that looks for more than free GPUs is
+    not foreseen.
     """
 
     __slots__ = ("_head", "_new", "_waiting")

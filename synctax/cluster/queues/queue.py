@@ -23,7 +23,11 @@ class Desk(Protocol):
         """How many a job asks for."""
 
     def duration_ns(self, job: int) -> int:
-        """How long a job is expected to run: its standalone run time."""
+        """How long a job is expected to run if nobody shares its links.
+
+        On the servers that it has, once it was started; before, on the slowest that there
+        are.
+        """
 
     def place(self, job: int) -> bool:
         """Start a job if it can be placed now.
