@@ -145,7 +145,8 @@ def sweep(
     from synctax.cluster.sweep import sweep as run
     from synctax.report.output import notes
 
-    cluster = simulating.find_cluster(cluster_name)
+    workloads = simulating.find_pool(pool)
+    cluster = simulating.find_cluster(cluster_name, pool=workloads)
     for name in policies or ():
         read_named("--policies", lambda: policy(name))  # noqa: B023 - called at once
     choices = Choices(
@@ -161,7 +162,7 @@ def sweep(
         source, None if no_cache else workspace, tax_method, tax_compute_us
     )
     tax, charge = simulating.find_job_tax(asked_tax)
-    found = setup.find_trace(trace, jobs, counting, simulating.find_pool(pool), charge)
+    found = setup.find_trace(trace, jobs, counting, workloads, charge)
     # what is wrong with a trace is wrong with every combination, so it is told at once
     first = found(of_nic(cluster, choices.nic_gb_per_s[0]), seeds[0])
     notes([*cluster.notes, *tax.notes], out)

@@ -280,3 +280,20 @@ def test_a_bad_trace_is_told_before_anything_runs(sweep, tmp_path):
     assert result.exit_code == 3
     assert "99" in result.stderr
     assert "seed" not in result.stderr
+
+
+def test_a_pool_tells_the_speeds_of_a_mixed_cluster_as_it_does_in_simulate(
+    sweep, run, tmp_path
+):
+    (tmp_path / "mixed.yaml").write_text(
+        "servers:\n"
+        "  - {count: 1, gpus: 8, gpu_type: v100, nic_bytes_per_s: 625e6}\n"
+        "  - {count: 1, gpus: 8, gpu_type: p100, nic_bytes_per_s: 625e6}\n"
+    )
+    (tmp_path / "pool.yaml").write_text(
+        "workloads: [{name: mine, compute_s: 0.2, gradient_bytes: 4e6, dtype: fp16}]\n"
+    )
+    args = ("drawn.csv", "--cluster", "mixed.yaml", "--pool", "pool.yaml")
+    (row,) = rows(sweep(*args, "--format", "json"))
+    one = json.loads(run("simulate", *args, "--format", "json").stdout)
+    assert row["jct_mean_s"] == one["jct_mean_s"]
