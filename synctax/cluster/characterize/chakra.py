@@ -309,14 +309,16 @@ def _outermost_bytes(
     rows = np.flatnonzero(told)
     calls = np.stack([one.op[rows].astype(np.int64), one.comm_bytes[rows], one.dims[rows]])
     each, which = np.unique(calls, axis=1, return_inverse=True)
+    outer = np.full(each.shape[1], np.nan)
     for at, (op, size, code) in enumerate(each.T.tolist()):
         along = None if code < 0 else one.dim_sets[code]
         found = phases(Op(op), size, network, along=along)
-        mine = rows[which.ravel() == at]
         if found is not None:
-            sent[mine] = found.steps[-1] * found.message_bytes[-1]
+            outer[at] = found.steps[-1] * found.message_bytes[-1]
         elif along is not None and not any(along[network.npus.size - 1 :]):
-            sent[mine] = 0.0
+            outer[at] = 0.0
+    of_row = outer[which.ravel()]
+    sent[rows] = np.where(np.isnan(of_row), wire[rows], of_row)
     return sent, int((~told & (wire > 0)).sum())
 
 
