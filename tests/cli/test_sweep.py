@@ -291,7 +291,8 @@ def test_a_pool_tells_the_speeds_of_a_mixed_cluster_as_it_does_in_simulate(
         "  - {count: 1, gpus: 8, gpu_type: p100, nic_bytes_per_s: 625e6}\n"
     )
     (tmp_path / "pool.yaml").write_text(
-        "workloads: [{name: mine, compute_s: 0.2, gradient_bytes: 4e6, dtype: fp16}]\n"
+        "workloads: [{name: mine, flop_per_sample: 1e12, batch_per_gpu: 8, "
+        "parameters: 1e6, gradient_bytes: 4e6, dtype: fp16}]\n"
     )
     args = ("drawn.csv", "--cluster", "mixed.yaml", "--pool", "pool.yaml")
     (row,) = rows(sweep(*args, "--format", "json"))
