@@ -7,7 +7,7 @@ import click
 
 from synctax.cli.bandwidth_types import LATENCY_US, RATE_GB_PER_S
 from synctax.cli.characterize_options import import_options, pool_options
-from synctax.cli.characterize_sources import chosen_source
+from synctax.cli.characterize_sources import check_list, chosen_source
 from synctax.cli.characterize_types import EFFICIENCIES, MEMORY_EFFICIENCIES, Gpus
 from synctax.cli.options import (
     MAX_RANKS,
@@ -164,6 +164,10 @@ def characterize(
 
     if list_workloads and list_gpu_types:
         raise click.UsageError("--list-workloads, --list-gpu-types: one list at a time")
+    if list_workloads:
+        check_list("--list-workloads", "pool")
+    if list_gpu_types:
+        check_list("--list-gpu-types")
     if list_workloads or list_gpu_types:
         _list(pool, out, gpus=list_gpu_types)
         return

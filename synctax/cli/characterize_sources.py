@@ -79,13 +79,7 @@ def chosen_source() -> str:
         If options are of two sources, or of another than is asked for: whoever gives one
         expects something.
     """
-    context = click.get_current_context()
-    default = click.core.ParameterSource.DEFAULT
-    given = [
-        name
-        for name in _OPTIONS
-        if context.get_parameter_source(name) != default and context.params[name] != ()
-    ]
+    given = _given()
     source = next(one for one, asks in _SOURCES.items() if not asks or {*asks} & {*given})
     idle = [
         one for one in given if one not in _SOURCES[source] and one not in _TAKEN[source]
@@ -97,3 +91,33 @@ def chosen_source() -> str:
             raise click.UsageError(f"{told}: for --model, TRACES, ASTRA-sim or SimAI only")
         raise click.UsageError(f"{told}: of no use with {_OPTIONS[asked]}; leave it out")
     return source
+
+
+def check_list(asked: str, *taken: str) -> None:
+    """Refuse what says nothing of a list.
+
+    Parameters
+    ----------
+    asked : str
+        The option that asks for it.
+    *taken : str
+        Parameters that do.
+
+    Raises
+    ------
+    UsageError
+    """
+    idle = [_OPTIONS[one] for one in _given() if one not in taken]
+    if idle:
+        raise click.UsageError(f"{', '.join(idle)}: of no use with {asked}; leave it out")
+
+
+def _given() -> list[str]:
+    """Parameters of sources that were given, in the order of the help."""
+    context = click.get_current_context()
+    default = click.core.ParameterSource.DEFAULT
+    return [
+        name
+        for name in _OPTIONS
+        if context.get_parameter_source(name) != default and context.params[name] != ()
+    ]

@@ -361,6 +361,8 @@ def test_kinds_of_gpus_are_listed(characterize):
         (("--gpus", ""), "'' is no whole number; give 8, 2,4,8, or 2:16 by doubling"),
         (("--dtype", "bf16"), "v100 has no units for bf16"),
         (("--list-workloads", "--list-gpu-types"), "one list at a time"),
+        (("--list-gpu-types", "--gpus", 4), "--gpus: of no use with --list-gpu-types"),
+        ((JOB, "--list-workloads"), "TRACES: of no use with --list-workloads"),
         (("--efficiency", 0), "not above 0"),
         (("--memory-efficiency", 2), "give from 1e-06 to 1"),
         (("--model", "llama3-8b", "--sequence", 8, "--pool", "x"), "no use with --model"),
