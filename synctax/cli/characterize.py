@@ -164,10 +164,6 @@ def characterize(
 
     if list_workloads and list_gpu_types:
         raise click.UsageError("--list-workloads, --list-gpu-types: one list at a time")
-    if list_workloads:
-        check_list("--list-workloads", "pool")
-    if list_gpu_types:
-        check_list("--list-gpu-types")
     if list_workloads or list_gpu_types:
         _list(pool, out, gpus=list_gpu_types)
         return
@@ -227,6 +223,10 @@ def _list(pool: Path | None, out: Output, *, gpus: bool) -> None:
     from synctax.report.output import emit, show
     from synctax.schema.characterize import CHARACTERIZE_GPUS, CHARACTERIZE_WORKLOADS
 
+    if gpus:
+        check_list("--list-gpu-types")
+    else:
+        check_list("--list-workloads", "pool")
     table = CHARACTERIZE_GPUS if gpus else CHARACTERIZE_WORKLOADS
     told = results.gpu_rows() if gpus else results.workload_rows(of_pool((), pool))
     if out.fmt == "table":
