@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import click
 
@@ -11,9 +11,13 @@ from synctax.cli.progress import reading
 from synctax.cluster.characterize.pool import default_pool
 from synctax.cluster.convert.convert import Converted
 from synctax.cluster.convert.convert import convert as convert_trace
+from synctax.cluster.convert.formats import FORMATS
 from synctax.cluster.convert.found import Attempts, Fractional, Options, Status
 from synctax.cluster.convert.gavel import read_throughputs
 from synctax.cluster.convert.values import time_zone
+
+_TIMED: Final = frozenset(("philly", "helios", "acme", "pai", "openb", "slurm"))
+"""Formats whose jobs have a start and an end, or no run time at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +77,30 @@ def read(asked: Asked, verbosity: int) -> Converted:
     with reading(
         total_files=len(sizes), total_bytes=sum(sizes), verbosity=verbosity
     ) as on_bytes:
-        return convert_trace(
+        found = convert_trace(
             asked.files,
             source=asked.source,
             options=options,
             workloads=[one.name for one in default_pool()],
             on_bytes=on_bytes,
         )
+    _refuse_idle(found)
+    return found
+
+
+def _refuse_idle(found: Converted) -> None:
+    """Refuse options that are given and have no say in a format."""
+    context, default = click.get_current_context(), click.core.ParameterSource.DEFAULT
+    dated = {name for name, one in FORMATS.items() if one.clock != ""}
+    of_use = {
+        "attempts": {"philly"},
+        "timezone": dated,
+        "throughputs": {"gavel"},
+        "assume_duration_s": set(FORMATS) - _TIMED,
+    }
+    for name, formats in of_use.items():
+        if context.get_parameter_source(name) != default and found.format not in formats:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is of no use with {found.format}, only with "
+                f"{', '.join(one for one in FORMATS if one in formats)}; leave it out"
+            )

@@ -124,25 +124,23 @@ def parts(found: Converted) -> "Iterator[RenderableType]":
     """Show what became of the rows, and what the jobs are like."""
     yield Sentence(headline(found))
     if found.left:
-        firsts = [_place(one.note.where, found.files) for one in found.left]
         yield ""
-        yield table(
-            [
-                Field("rows", [f"{one.note.count:,}" for one in found.left]),
-                Field("left out", [one.kind for one in found.left], right=False),
-                Field(
-                    "because",
-                    [one.note.detail for one in found.left],
-                    right=False,
-                    least=_LEAST_WORDS,
-                ),
-                Field("first", [place for place, _ in firsts], right=False),
-                Field("there", [what for _, what in firsts], right=False, rank=1, least=20),
-            ]
-        )
+        yield table(list(_left(found)))
     if len(found):
         yield ""
         yield from _told(found, summary(found))
+
+
+def _left(found: Converted) -> Iterator[Field]:
+    reasons = [one.note for one in found.left]
+    firsts = [_place(one.where, found.files) for one in reasons]
+    details = [one.detail for one in reasons]
+    yield Field("rows", [f"{one.count:,}" for one in reasons])
+    yield Field("left out", [one.kind for one in found.left], right=False)
+    yield Field("because", details, right=False, least=_LEAST_WORDS)
+    yield Field("first", [place for place, _ in firsts], right=False)
+    if any(what for _, what in firsts):
+        yield Field("found", [what for _, what in firsts], right=False, rank=1, least=20)
 
 
 def _place(where: str, files: Sequence[str]) -> tuple[str, str]:

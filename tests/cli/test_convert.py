@@ -84,7 +84,7 @@ def test_json_accounts_for_every_row(convert):
     assert told["rows_rejected"] + told["rows_dropped"] == sum(left.values())
     assert told["rows_read"] == told["rows_kept"] + sum(left.values()) == 13
     assert told["parameters"]["from"] == "pai"
-    assert [one["reason"] for one in told["notes"]] == ["gpus_rounded_up"]
+    assert [one["reason"] for one in told["notes"]] == ["gpus_added_up", "gpus_rounded_up"]
     assert told["origin"] == "1000 s on the clock of the trace"
 
 
@@ -105,7 +105,6 @@ def test_without_a_format_people_read_the_counts(convert):
         ("", "no job is kept, as there are no rows"),
         ("a,1,0,5\n", "no job is kept of 1 row; 1 are jobs that ask for no GPU [no_gpu]"),
         ("a,1,4,\nb,1,4,\nc,1,0,5\n", "[no_duration]; --assume-duration-s sets the run"),
-        ("a,1,4\nb,1,0,5\n", "sacct: no --delimiter"),
     ],
 )
 def test_where_no_job_is_kept_nothing_is_written(convert, tmp_path, rows, says):
@@ -129,6 +128,30 @@ def test_what_would_keep_jobs_is_said(convert, tmp_path, options, advice):
     head, *rows = (TRACES / "openb_pod_list.csv").read_text().splitlines()
     (tmp_path / "x.csv").write_text("\n".join([head, rows[1]]))
     assert advice in refused(convert("x.csv", "-o", "jobs.csv", *options), 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "option", "value", "only"),
+    [
+        ("tiresias_jobs.csv", "--attempts", "sum", "philly"),
+        ("tiresias_jobs.csv", "--timezone", "UTC", "philly, helios, acme, slurm"),
+        ("sacct.txt", "--throughputs", TRACES / "gavel_throughputs.json", "gavel"),
+        ("sacct.txt", "--assume-duration-s", "60", "spot, muri, chronus, tiresias, pollux"),
+    ],
+)
+def test_options_of_no_use_are_refused(convert, file, option, value, only):
+    said = refused(convert(TRACES / file, option, value, "-o", "jobs.csv"), 2)
+    assert f"{option} is of no use with" in said
+    assert f"only with {only}" in said
+
+
+@pytest.mark.parametrize("width", ["60", "80", "120"])
+def test_narrow_tables_say_where_rows_are(run, width):
+    log = TRACES / "philly_cluster_job_log.json"
+    told = run("convert", log, env={"COLUMNS": width})
+    assert all(f"line {n}" in told.stdout for n in (94, 199, 227))
+    several = run("convert", *PAI, env={"COLUMNS": f"{int(width) + 20}"})
+    assert "pai_job_table.csv line 4" in several.stdout
 
 
 def test_jobs_come_from_stdin():

@@ -14,7 +14,6 @@ from tests.cluster.converting import (
     columns,
     noted,
     philly_job,
-    philly_jobs,
     read,
     reasons,
 )
@@ -96,138 +95,6 @@ def test_a_list_of_machines_is_told_from_a_trace(shared_cluster_traces):
 # made-up traces
 
 
-def test_phillys_quirks():
-    found = read(TRACES / "philly_cluster_job_log.json")
-    assert reasons(found) == {"no_attempt": 1, "no_end": 1, "no_start": 1}
-    assert [one[2:] for one in columns(found)] == [
-        (4, 5400.0),
-        (8, 480.0 + 10_800.0),
-        (1, 1800.0),
-        (16, 7 * 3600.0),  # over the night that the clock was set back
-        (2, 3600.0),
-        (1, 2400.0),  # from 01:30 to the second 01:10
-    ]
-    assert noted(found) == {"attempts_incomplete": 1, "hour_twice": 2}
-
-
-def test_wall_clock_times_differ_where_the_clock_was_set_back():
-    found = read(TRACES / "philly_cluster_job_log.json", timezone="none")
-    assert reasons(found)["negative_duration"] == 1
-    assert 6 * 3600.0 in found.duration_s
-
-
-def test_an_attempt_that_ended_before_it_started_is_not_hidden_by_others(tmp_path):
-    attempts = [
-        ("2017-10-07 01:10:00", "2017-10-07 01:00:00"),
-        ("2017-10-07 01:10:00", "2017-10-07 02:10:00"),
-    ]
-    (tmp_path / "log").write_text(json.dumps([philly_job(*attempts)]))
-    assert reasons(read(tmp_path / "log")) == {"negative_duration": 1}
-
-
-@pytest.mark.parametrize(
-    ("attempts", "sum_s", "span_s", "inferred"),
-    [
-        # 16565 of the real log: no attempt is whole, so that their span is all there is
-        ([("01:10", "None"), ("None", "02:10")], 3600, 3600, True),
-        ([("01:10", ""), ("01:30", "02:00")], 1800, 3000, True),
-        ([("01:10", "01:20"), ("01:30", "02:00")], 2400, 3000, False),
-        ([(None, "01:20"), ("01:30", "02:00")], 1800, 1800, True),
-    ],
-)
-def test_run_times_of_several_attempts(tmp_path, attempts, sum_s, span_s, inferred):
-    def when(text):
-        return f"2017-10-07 {text}:00" if text and ":" in text else text
-
-    job = philly_job(*[(when(begin), when(end)) for begin, end in attempts])
-    (tmp_path / "log").write_text(json.dumps([job]))
-    found = read(tmp_path / "log")
-    assert found.duration_s.tolist() == [sum_s]
-    assert ("attempts_incomplete" in noted(found)) == inferred
-    assert read(tmp_path / "log", attempts="span").duration_s.tolist() == [span_s]
-
-
-def test_gpus_are_those_of_the_first_attempt(tmp_path):
-    job = philly_job(
-        ("2017-10-07 01:10:00", "2017-10-07 01:20:00"),
-        ("2017-10-07 01:30:00", "2017-10-07 01:40:00"),
-    )
-    job["attempts"][1]["detail"] = [{"ip": "m2", "gpus": ["gpu0"]}]
-    (tmp_path / "log").write_text(json.dumps([job]))
-    found = read(tmp_path / "log")
-    assert (found.gpus.tolist(), noted(found)) == ([2], {"attempts_differ": 1})
-
-
-def test_philly_jobs_with_other_keys_first_or_broken_are_each_counted(tmp_path):
-    good = json.dumps(philly_job(("2017-10-07 01:10:00", "2017-10-07 01:20:00")))
-    odd = good.replace("application_1", "b").replace('{"status"', '{"x": 1, "status"', 1)
-    wrong = good.replace('"2017-10-07 01:10:00"', "17", 1)
-    broken = good.replace("application_1", 'c"', 1)
-    (tmp_path / "log").write_text(f"[{good},\n{odd},\n{wrong},\n{broken},\n{good[:-40]}")
-    found = read(tmp_path / "log")
-    assert found.job_id == ("application_1", "b")
-    assert (found.read, reasons(found)) == (5, {"malformed": 3})
-    assert noted(found) == {"list_not_closed": 1}
-    assert "line 3" in found.left[0].note.where
-
-
-def test_jobs_of_a_log_may_be_lines(tmp_path):
-    jobs = philly_jobs()
-    (tmp_path / "log").write_text("\n".join(map(json.dumps, jobs)))
-    found, listed = read(tmp_path / "log"), read(TRACES / "philly_cluster_job_log.json")
-    assert columns(found) == columns(listed)
-    assert noted(found) == noted(listed)
-    (tmp_path / "log").write_text(json.dumps(jobs[0]))
-    assert (len(read(tmp_path / "log")), noted(read(tmp_path / "log"))) == (1, {})
-
-
-@pytest.mark.parametrize("detail", [None, [], [{"ip": "m1"}], [{"ip": "m1", "gpus": None}]])
-def test_an_attempt_that_does_not_tell_its_gpus_is_said(tmp_path, detail):
-    times = "2017-10-07 01:10:00", "2017-10-07 01:20:00"
-    untold, second = philly_job(times), philly_job(times, times, jobid="b")
-    untold["attempts"][0]["detail"] = second["attempts"][1]["detail"] = detail
-    (tmp_path / "log").write_text(json.dumps([untold, second]))
-    found = read(tmp_path / "log")
-    assert (found.job_id, reasons(found), noted(found)) == (("b",), {"no_gpus": 1}, {})
-    second["attempts"][0]["detail"] = [{"ip": "m1", "gpus": []}]
-    (tmp_path / "log").write_text(json.dumps([second]))
-    assert reasons(read(tmp_path / "log")) == {"no_gpu": 1}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        (
-            '["gpu0", "gpu1"]',
-            "5",
-            "attempts[0].detail[0].gpus is a number, expected",
-        ),
-        ('"Pass"', "7", "status is a number, expected a text or nothing"),
-        ('"Pass"', "x", 'no JSON from "x'),
-        ('"0a1b2c"', "[" * 9000 + "]" * 9000, "lists in lists, too many"),
-    ],
-)
-def test_what_is_wrong_with_an_entry_is_said_in_words(tmp_path, old, new, says):
-    good = json.dumps(philly_job(("2017-10-07 01:10:00", "2017-10-07 01:20:00")))
-    (tmp_path / "log").write_text(f"[{good.replace(old, new, 1)}]")
-    found = read(tmp_path / "log")
-    assert reasons(found) == {"malformed": 1}
-    assert says in found.left[0].note.where
-
-
-def test_a_log_without_a_job_or_of_another_kind(tmp_path):
-    (tmp_path / "log").write_text("[]\n")
-    assert read(tmp_path / "log", source="philly").read == 0
-    with pytest.raises(BadInputError, match="list in JSON"):
-        read(TRACES / "sacct.txt", source="philly")
-
-
-def test_a_job_of_philly_that_never_ends_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("synctax.cluster.convert.philly.MOST_BYTES", 100)
-    with pytest.raises(BadInputError, match="more than 100 bytes"):
-        read(TRACES / "philly_cluster_job_log.json")
-
-
 def test_pai_adds_up_what_tasks_ask_for():
     paths = [TRACES / f"pai_{one}_table.csv" for one in ("task", "job", "group_tag")]
     found = read(*paths)
@@ -264,7 +131,7 @@ def test_pai_headers_in_and_beside_a_table_count(tmp_path):
     both = tmp_path / "pai_job_table.csv", tmp_path / "pai_task_table.csv"
     assert columns(read(*both)) == [("j", 0.0, 1, 3.0)]
     (tmp_path / "pai_job_table.header").write_text("a,b\n")
-    with pytest.raises(BadInputError, match="has no columns job_name"):
+    with pytest.raises(BadInputError, match="'a,b': it has no column job_name"):
         read(*both)
 
 
@@ -286,11 +153,12 @@ def test_openb_and_spot_round_parts_of_gpus_up_or_leave_them_out():
         ("pod-0001", 100.0, 1, 355.0),
         ("pod-0002", 200.0, 1, 298.0),
     ]
-    assert noted(found) == {"gpus_rounded_up": 1}
+    assert noted(found) == {"gpus_rounded_up": 1}  # a third has no start
     dropped = read(TRACES / "openb_pod_list.csv", fractional="drop")
     assert reasons(dropped) == {"no_start": 1, "no_gpu": 1, "fraction": 1}
     spot = read(TRACES / "spot_job_info.csv")
     assert spot.gpus.tolist() == [1, 32, 1]
+    assert noted(spot) == {"gpus_rounded_up": 1}
     assert reasons(read(TRACES / "spot_job_info.csv", fractional="drop")) == {"fraction": 1}
 
 
@@ -311,6 +179,55 @@ def test_gavel_needs_rates_and_reads_every_layout(tmp_path):
     assert len(read(tmp_path / "x.trace", assumed_duration_s=60.0)) == 5
     with pytest.raises(BadInputError, match="no tab"):
         read(TRACES / "sacct.txt", source="gavel")
+
+
+@pytest.mark.parametrize(
+    ("each", "workers", "gpus", "note"),
+    [
+        ("0.5", "4", 2, "gpus_added_up"),
+        ("0.1", "10", 1, "gpus_added_up"),
+        ("0.3", "4", 2, "gpus_rounded_up"),
+        ("2", "4", 8, None),
+    ],
+)
+def test_parts_that_add_up_are_not_rounded(tmp_path, each, workers, gpus, note):
+    path = tmp_path / "x.csv"
+    head = "job_name,gpu_request,worker_num,submit_time,duration"
+    path.write_text(f"{head}\na,{each},{workers},0,60\n")
+    found = read(path)
+    assert (found.gpus.tolist(), list(noted(found))) == ([gpus], [note] if note else [])
+
+
+@pytest.mark.parametrize("milli", ["0", "1500"])
+def test_a_part_of_a_gpu_is_more_than_none_and_no_more_than_one(tmp_path, milli):
+    head, row, *_ = (TRACES / "openb_pod_list.csv").read_text().splitlines()
+    for gpus in ("1", "8"):
+        (tmp_path / "x.csv").write_text(
+            f"{head}\n{row.replace(',8,1000,', f',{gpus},{milli},')}"
+        )
+        assert reasons(read(tmp_path / "x.csv")) == {"number": 1}
+
+
+def test_run_times_are_to_the_microsecond(tmp_path):
+    text = (TRACES / "acme_seren.csv").read_text()
+    text = text.replace("00:01:00+08:00", "00:01:00.123456+08:00")
+    (tmp_path / "x.csv").write_text(text)
+    assert read(tmp_path / "x.csv").duration_s[0] == 7199.876544
+    attempts = (
+        ("2017-10-07 01:10:00.1", "2017-10-07 01:20:00.3"),
+        ("2017-10-07 02:10:00.1",) * 2,
+    )
+    (tmp_path / "log").write_text(json.dumps([philly_job(*attempts)]))
+    assert read(tmp_path / "log").duration_s[0] == 600.2
+    assert read(tmp_path / "log", attempts="span").duration_s[0] == 3600.0
+
+
+def test_nothing_is_noted_of_rows_that_become_no_job(tmp_path):
+    lines = (TRACES / "pollux_workload.csv").read_text().splitlines()
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join([*lines, lines[1], lines[1].replace(",60,", ",-60,")]))
+    assert noted(read(path)) == {"duration_by_application": 3}
+    assert noted(read(path, assumed_duration_s=1e12)) == {}
 
 
 def rates(path, *keys: str, rate: str = "2.5", gpu: str = "v100"):
@@ -426,10 +343,10 @@ def test_a_row_that_is_no_job_has_its_reason_and_its_line(tmp_path, row, reason)
 
 def test_a_job_that_starts_before_it_is_submitted_is_kept_with_a_note(tmp_path):
     path = tmp_path / "jobs.csv"
-    rows = "a,5,1,1,4,5\nb,9,1,1,7,8\n"
+    rows = "a,5,1,1,4,5\nb,9,1,1,7,8\nc,9,1,1,7,10\n"
     path.write_text("job_id,submit_s,gpus,duration_s,start_s,end_s\n" + rows)
     found = read(path)
-    assert noted(found) == {"start_before_submit": 2, "measured_before_zero": 1}
-    # a time before the first submission would be below 0, which no CSV of jobs may have
-    assert_array_equal(found.start_s, [np.nan, 2.0])
-    assert_array_equal(found.end_s, [np.nan, 3.0])
+    assert noted(found) == {"start_before_submit": 3, "measured_before_submit": 2}
+    # simulate takes no time below 0, and nothing that ends before it was submitted
+    assert_array_equal(found.start_s, [np.nan, np.nan, 2.0])
+    assert_array_equal(found.end_s, [np.nan, np.nan, 5.0])

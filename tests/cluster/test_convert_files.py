@@ -107,6 +107,11 @@ def test_tables_may_be_separated_otherwise(tmp_path, separator):
     )
 
 
+def test_a_file_that_is_given_twice_is_refused():
+    with pytest.raises(BadInputError, match="is given 2 times"):
+        read(TRACES / "jobs.csv", TRACES / "jobs.csv")
+
+
 def test_a_pipe_is_read_once(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     data = (TRACES / "jobs.csv").read_bytes()

@@ -1,9 +1,11 @@
 """What `sacct` prints, as jobs."""
 
+import csv
 import json
 
 import pytest
 
+from synctax.errors import BadInputError
 from tests.cluster.converting import (
     TRACES,
     columns,
@@ -76,6 +78,17 @@ def test_slurm_columns_may_be_separated_by_anything(tmp_path, separator):
     plain = columns(read(tmp_path / "sacct.txt"))
     (tmp_path / "sacct.txt").write_text(text.replace("|", separator))
     assert columns(read(tmp_path / "sacct.txt")) == plain != []
+
+
+def test_slurm_columns_are_not_separated_by_what_cells_hold(tmp_path):
+    text = (TRACES / "sacct.txt").read_text().replace("|", ",")
+    (tmp_path / "sacct.txt").write_text(text)
+    with pytest.raises(BadInputError, match=r"prints all .*, without --delimiter"):
+        read(tmp_path / "sacct.txt")
+    rows = csv.reader((TRACES / "sacct.txt").read_text().splitlines(), delimiter="|")
+    with (tmp_path / "sacct.txt").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    assert columns(read(tmp_path / "sacct.txt")) == columns(read(TRACES / "sacct.txt"))
 
 
 @pytest.mark.parametrize("order", [1, -1])

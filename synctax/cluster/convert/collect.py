@@ -19,6 +19,7 @@ from synctax.cluster.convert.reasons import (
     REQUEUED,
     LeftOutError,
 )
+from synctax.cluster.convert.values import gpus_text
 from synctax.cluster.jobs import LARGEST_S
 from synctax.cluster.model_names import meant, plain
 from synctax.planning.possible import LARGEST_COUNT
@@ -65,16 +66,18 @@ class Kept:
         if at is not None:
             self._other_run(job, at)
         if job.start_s < submit_s:
-            tally.note("start_before_submit", "jobs that start before they are submitted")
+            tally.infer("start_before_submit", "jobs that start before they are submitted")
         if self._options.status == "pass" and job.passed is None:
-            tally.note(
+            tally.infer(
                 "status_unknown",
                 "jobs of which the trace tells no status: --status pass keeps them",
             )
         if at is None:
             self._at[job.job_id] = len(self.job_id)
             self._store(job, submit_s, gpus, duration_s, tally)
+            tally.keep()
             return
+        tally.keep()
         self.submit_s[at], self.gpus[at], self.duration_s[at] = submit_s, gpus, duration_s
         self.start_s[at], self.end_s[at] = job.start_s, job.end_s
         tally.leave(REQUEUED, f"{job.job_id} ran again")
@@ -94,7 +97,7 @@ class Kept:
             self.more.setdefault(name, {})[len(self.job_id)] = value
         told = str(more.get("workload", ""))
         if told and "compute_s" not in more and plain(told) not in self._known:
-            tally.note(
+            tally.infer(
                 "workload_unknown",
                 "jobs with a workload that the built-in pool does not have: simulate needs "
                 "a --pool that has it",
@@ -114,14 +117,21 @@ class Kept:
         if isnan(job.gpus):
             raise LeftOutError(NO_GPUS)
         if not 0 < job.gpus <= LARGEST_COUNT:
-            raise LeftOutError(NUMBER, f"{job.gpus:g} GPUs")
+            raise LeftOutError(NUMBER, gpus_text(job.gpus))
         gpus = ceil(job.gpus - _EXACT) or 1
-        if job.shared or gpus != job.gpus:
-            tally.note(
+        if abs(gpus - job.gpus) > _EXACT:
+            tally.infer(
                 "gpus_rounded_up",
                 "jobs that ask for parts of GPUs, rounded up to whole ones "
                 "(--fractional drop leaves them out)",
-                f"{job.gpus:g} GPUs",
+                gpus_text(job.gpus),
+            )
+        elif job.shared:
+            tally.infer(
+                "gpus_added_up",
+                "jobs that ask for parts of GPUs that add up to whole ones "
+                "(--fractional drop leaves them out)",
+                gpus_text(job.gpus),
             )
         return gpus
 
@@ -134,7 +144,8 @@ class Kept:
                 raise LeftOutError(NO_START)
             if isnan(job.end_s):
                 raise LeftOutError(NO_END)
-            duration_s = job.end_s - job.start_s
+            # what float64 leaves of seconds since 1970 is no more than a µs
+            duration_s = round(job.end_s - job.start_s, 6)
         elif isnan(duration_s):
             duration_s = self._assumed(tally)
         if duration_s < 0 or job.end_s < job.start_s:
@@ -145,7 +156,7 @@ class Kept:
         assumed_s = self._options.assumed_duration_s
         if assumed_s is None:
             raise LeftOutError(NO_DURATION)
-        tally.note(
+        tally.infer(
             "duration_assumed",
             "run times that the trace does not tell, as --assume-duration-s says",
         )

@@ -12,6 +12,7 @@ from synctax.cluster.convert.found import Left, Options, Tally
 from synctax.cluster.convert.lines import Source, look
 from synctax.cluster.convert.values import Clock
 from synctax.cluster.model_names import plain
+from synctax.errors import BadInputError
 from synctax.notes import Note
 
 _US = 1e6
@@ -102,7 +103,7 @@ def convert(
     Raises
     ------
     BadInputError
-        If a file cannot be read or is of no known format.
+        If a file cannot be read, is of no known format, or is there twice.
     SynctaxError
         If the time zone does not exist.
     ValueError
@@ -110,6 +111,9 @@ def convert(
     """
     if not paths or (source is not None and source not in FORMATS):
         raise ValueError(f"{len(paths)} files as {source}; expected one or more")
+    for path in paths:
+        if paths.count(path) > 1:
+            raise BadInputError(f"{path} is given {paths.count(path)} times; give it once")
     sources = [look(path, on_bytes) for path in paths]
     told, jobs, aside = recognise(sources) if source is None else chosen(source, sources)
     asked = _with_clock(options or Options(), told)
@@ -150,12 +154,13 @@ def _converted(
     rows = order.tolist()
     place = {row: at for at, row in enumerate(rows)}
     start_s, end_s = since(kept.start_s), since(kept.end_s)
-    early = (start_s < 0) | (end_s < 0)
+    early = (start_s < 0) | (end_s < since(kept.submit_s))
     if early.any():
         start_s[early] = end_s[early] = np.nan
         tally.note(
-            "measured_before_zero",
-            "jobs that ran before the first submission: their measured times are left out",
+            "measured_before_submit",
+            "jobs that start before the first submission or end before their own: their "
+            "measured times are left out",
             times=int(early.sum()),
         )
     return Converted(

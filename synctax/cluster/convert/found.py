@@ -111,15 +111,27 @@ class Tally:
         self.zoned = self.unzoned = False
         self._left: dict[str, _Counted] = {}
         self._notes: dict[str, _Counted] = {}
+        self._inferred: list[tuple[str, str, str]] = []
 
     def leave(self, reason: Reason, found: str = "", *, times: int = 1) -> None:
         """Count the row in hand as one that becomes no job."""
+        self._inferred.clear()
         counted = self._left.get(reason.name)
         if counted is None:
             counted = self._left[reason.name] = _Counted(
                 reason.words, 0, self._where(found), reason.kind, reason.advice
             )
         counted.count += times
+
+    def infer(self, name: str, words: str, found: str = "") -> None:
+        """Count something that was inferred or repaired, if the row in hand is kept."""
+        self._inferred.append((name, words, found))
+
+    def keep(self) -> None:
+        """Count the row in hand as a job."""
+        for name, words, found in self._inferred:
+            self.note(name, words, found)
+        self._inferred.clear()
 
     def note(self, name: str, words: str, found: str = "", *, times: int = 1) -> None:
         """Count something that was inferred or repaired."""

@@ -30,7 +30,7 @@ from synctax.cluster.convert.reasons import (
     NO_THROUGHPUT,
     LeftOutError,
 )
-from synctax.cluster.convert.values import count, number
+from synctax.cluster.convert.values import count, gpus_text, number
 from synctax.errors import BadInputError
 
 LAYOUTS: Final = {6: (3, 4, 5), 7: (4, 5, 6), 9: (4, 8, 5), 10: (5, 9, 6)}
@@ -101,10 +101,10 @@ def _job(row: list[str], options: Options, job_id: str) -> Job:
     duration_s = nan
     if options.assumed_duration_s is None:
         if options.rates is None:
-            raise LeftOutError(NO_RATES, f"{kind} on {gpus_of.strip()} GPUs")
+            raise LeftOutError(NO_RATES, f"{kind} on {gpus_text(gpus)}")
         rate = options.rates.get((kind, int(gpus) if gpus == gpus else 0))
         if not rate:
-            raise LeftOutError(NO_THROUGHPUT, f"{kind} on {gpus_of.strip()} GPUs")
+            raise LeftOutError(NO_THROUGHPUT, f"{kind} on {gpus_text(gpus)}")
         duration_s = taken / rate
     model = kind.partition(" (batch size")[0]
     return Job(job_id, number(arrival, "arrival"), gpus, duration_s, model=model)
@@ -141,8 +141,9 @@ def read_throughputs(
             "its simulation_throughputs.json"
         ) from error
     if gpu_type not in told:
+        others = ", ".join(told) or "none"
         raise BadInputError(
-            f"{path} has no throughputs of {gpu_type}; it has {', '.join(told):.200}"
+            f"{path} has no throughputs of {gpu_type}; it has {others:.200}"
         )
     found = {}
     for key, rates in told[gpu_type].items():

@@ -14,8 +14,9 @@ from typing import Final
 
 from synctax.cluster.convert import wanted
 from synctax.cluster.convert.found import Job, Options, Tally
+from synctax.cluster.convert.reasons import NUMBER, LeftOutError
 from synctax.cluster.convert.table import Header, Make, Row, TableFormat
-from synctax.cluster.convert.values import count, number
+from synctax.cluster.convert.values import count, gpus_text, number
 
 _MILLI = 1000.0
 
@@ -30,7 +31,9 @@ def _start(header: Header, options: Options, _tally: Tally) -> Make:
     def make(row: Row) -> Job:
         gpus = count(whole(row), "num_gpu")
         part = count(milli(row), "gpu_milli")
-        if gpus == 1 and 0 < part < _MILLI:
+        if gpus > 0 and (part == 0 or part > _MILLI):
+            raise LeftOutError(NUMBER, f"gpu_milli is {milli(row)!r} of {gpus_text(gpus)}")
+        if gpus == 1 and part < _MILLI:
             gpus = part / _MILLI
         passed = phase(row).strip() == "Succeeded" if tells else None
         wanted.check(options, gpus, passed=passed)

@@ -22,7 +22,7 @@ from typing import Final
 
 from synctax.cluster.convert import wanted
 from synctax.cluster.convert.found import Job, Options, Tally
-from synctax.cluster.convert.lines import Source, cells
+from synctax.cluster.convert.lines import Source, cells, shown
 from synctax.cluster.convert.reasons import (
     COLUMNS,
     JOINED,
@@ -133,9 +133,10 @@ def _header(source: Source, table: str) -> Header:
         told = ""
     needed = TABLES[table]
     header = Header.of(told or needed, ",")
-    if told and not header.has(*_needed(table)):
+    lacking = [one for one in _needed(table) if not header.has(one)]
+    if lacking:
         raise BadInputError(
-            f"{beside} has no columns {', '.join(_needed(table))}; found {told!r:.200}"
+            f"{beside} begins {shown(told)}: it has no column {', '.join(lacking)}"
         )
     return header
 

@@ -182,7 +182,7 @@ def _job(
         raise LeftOutError(NO_GPUS, "its first attempt has no detail")
     others = [_gpus(one) for one in attempts[1:]]
     if any(one not in (0, gpus) and not isnan(one) for one in others):
-        tally.note(
+        tally.infer(
             "attempts_differ",
             "jobs whose later attempts have other numbers of GPUs: the first one's count",
         )
@@ -225,15 +225,15 @@ def _duration(
     """Run time over all attempts, of which the first start and the last end are known."""
     whole = [end - begin for begin, end in times if end - begin == end - begin]
     if len(whole) < len(times):
-        tally.note(
+        tally.infer(
             "attempts_incomplete",
             "jobs of which an attempt lacks its start or end: in a sum it does not count, "
             "unless none is whole, and then the span does",
         )
     if options.attempts == "span" or not whole:
-        return times[-1][1] - first_s
+        return round(times[-1][1] - first_s, 6)
     # a sum could hide an attempt that ends before it starts
-    return min(whole) if min(whole) < 0 else sum(whole)
+    return min(whole) if min(whole) < 0 else round(sum(whole), 6)
 
 
 PHILLY: Final = Philly()

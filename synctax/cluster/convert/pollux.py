@@ -18,7 +18,7 @@ from typing import Final
 from synctax.cluster.convert import wanted
 from synctax.cluster.convert.found import Job, Options, Tally
 from synctax.cluster.convert.table import Header, Make, Row, TableFormat
-from synctax.cluster.convert.values import count, number
+from synctax.cluster.convert.values import count, gpus_text, number
 
 _HOUR_S = 3600.0
 
@@ -53,12 +53,12 @@ def _start(header: Header, options: Options, tally: Tally) -> Make:
         duration_s = nan
         if size and gpus > 0 and options.assumed_duration_s is None:
             duration_s = round(sqrt(GPU_S[size][0] * GPU_S[size][1]) / gpus, 3)
-            tally.note(
+            tally.infer(
                 "duration_by_application",
                 "run times that the trace does not tell: the middle of the GPU hours that "
                 "Pollux' paper gives for the application, over the GPUs; "
                 "--assume-duration-s sets another",
-                f"{told} on {gpus:g} GPUs",
+                f"{told} on {gpus_text(gpus)}",
             )
         return Job(
             name(row).strip(), number(submit(row), "time"), gpus, duration_s, model=model

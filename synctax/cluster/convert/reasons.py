@@ -55,11 +55,7 @@ def _dropped(name: str, words: str, advice: str = "") -> Reason:
 
 _ASSUME = "--assume-duration-s sets the run time"
 
-COLUMNS: Final = _rejected(
-    "columns",
-    "rows with another number of columns",
-    "give a file in which no cell holds what separates columns (sacct: no --delimiter)",
-)
+COLUMNS: Final = _rejected("columns", "rows with another number of columns")
 QUOTES: Final = _rejected("quotes", "rows whose quotation marks do not match")
 MALFORMED: Final = _rejected("malformed", "entries that are not written as this format is")
 NUMBER: Final = _rejected("number", "rows with a number that is none, or cannot be")

@@ -27,7 +27,7 @@ def start(header: Header, options: Options, tally: Tally) -> Make:
         end_s = clock.seconds(end(row), "end_time", start_s)
         told_s = number(duration(row), "duration")
         if abs(told_s - (end_s - start_s)) > _TOLERATED_S:
-            tally.note(
+            tally.infer(
                 "duration_differs",
                 "run times in the file that are not the end less the start, which counts",
                 f"duration {told_s:g}, from {begin(row)} to {end(row)}",

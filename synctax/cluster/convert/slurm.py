@@ -123,13 +123,13 @@ def _start(header: Header, options: Options, tally: Tally) -> Make:
         end_s = seconds(end(row), "End", start_s)
         told_s = duration(row)
         if told_s is not None and abs(told_s - (end_s - start_s)) > _TOLERATED_S:
-            tally.note(
+            tally.infer(
                 "elapsed_differs",
                 "run times that are not the end less the start: Elapsed counts",
                 f"{told_s:g} s from {begin(row)} to {end(row)}",
             )
         if not held:
-            tally.note(
+            tally.infer(
                 "gpus_requested",
                 "jobs whose GPUs are those that they asked for (ReqTRES): AllocTRES, what "
                 "they held, is not there",
@@ -173,6 +173,7 @@ SLURM: Final = TableFormat(
     delimiter="|",
     clock=None,
     separator=_separator,
+    commas_in_cells=True,
     advice="sacct -aPS 2026-01-01 -o JobID,Submit,Start,End,Elapsed,AllocTRES,State "
     "prints all that is needed",
 )

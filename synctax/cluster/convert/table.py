@@ -70,6 +70,8 @@ class TableFormat:
         Zone of times that name none; None: as they stand. Empty: times are numbers.
     separator : callable, optional
         Finds what separates the columns of a header line, "" where it cannot tell.
+    commas_in_cells : bool
+        Whether commas separate columns only where cells with commas are quoted.
     advice : str
         How a file with all columns is made; empty where nobody can.
     """
@@ -83,6 +85,7 @@ class TableFormat:
     either: tuple[tuple[str, ...], ...] = ()
     clock: str | None = ""
     separator: Callable[[str], str] | None = None
+    commas_in_cells: bool = False
     advice: str = ""
 
     def recognises(self, source: Source) -> bool:
@@ -122,7 +125,7 @@ class TableFormat:
                     f"{source.path} begins {shown(source.first_line)}: it is no "
                     f"{self.title}, as it has {self.without(header, lacking)}"
                 )
-            self._check_once(source, header)
+            self._check(source, header, delimiter)
             make = self.start(header, options, tally)
             yield from read_rows(lines, header, delimiter, make, tally)
 
@@ -148,7 +151,12 @@ class TableFormat:
         of = len({*self.needed, *self.telling}) + len(self.either)
         return 1 - len(self.lacks_to_be_known(header)) / of
 
-    def _check_once(self, source: Source, header: Header) -> None:
+    def _check(self, source: Source, header: Header, delimiter: str) -> None:
+        if self.commas_in_cells and delimiter == "," and '"' not in source.head:
+            raise BadInputError(
+                f"{source.path} has commas between columns, and in cells, too; "
+                f"{self.advice}, without --delimiter"
+            )
         many = Counter(header.names)
         used = {*self.needed, *(name for names in self.either for name in names)}
         if twice := [name for name in sorted(used) if many[name.lower()] > 1]:

@@ -65,6 +65,17 @@ def count(text: str, name: str) -> float:
     return value
 
 
+def gpus_text(gpus: float) -> str:
+    """Write a number of GPUs.
+
+    Examples
+    --------
+    >>> gpus_text(1.0), gpus_text(0.25)
+    ('1 GPU', '0.25 GPUs')
+    """
+    return f"{gpus:g} GPU" if gpus == 1 else f"{gpus:g} GPUs"
+
+
 class Clock:
     """Seconds since 1970 of times that are written out.
 
@@ -156,13 +167,13 @@ class Clock:
                 self._keep(text, first)
             return first
         if second < first:
-            self._tally.note(
+            self._tally.infer(
                 "hour_skipped",
                 f"times that {self.name} does not have: the clock was set forward",
                 text,
             )
             return second
-        self._tally.note(
+        self._tally.infer(
             "hour_twice",
             f"times that {self.name} has twice: the clock was set back; the first one that "
             "keeps the job's times in order",

@@ -10,6 +10,7 @@ from synctax.cluster.convert.reasons import (
     NUMBER,
     LeftOutError,
 )
+from synctax.cluster.convert.values import gpus_text
 
 
 def check(
@@ -32,4 +33,4 @@ def check(
         raise LeftOutError(NOT_PASSED)
     parts = not isnan(gpus) and (shared or gpus != round(gpus))
     if options.fractional == "drop" and parts:
-        raise LeftOutError(FRACTION, f"{gpus:g} GPUs")
+        raise LeftOutError(FRACTION, gpus_text(gpus))
