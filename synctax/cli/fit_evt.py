@@ -214,7 +214,7 @@ def fit_evt(
     data = stages.Selection(given, also, block_times, group, op, tolerance_us)
     stages.check_selection(data, maxima, fit_ranks)
     normalised = stages.check_maxima(maxima, (fit_n, a_us, r), data, table)
-    check_targets(data, maxima, out.path, tax_file)
+    check_targets(out.path, tax_file)
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 

@@ -15,8 +15,8 @@ Guarded = TypeVar("Guarded", bound=Callable[..., Any])
 def check_targets(targets: Mapping[str, Path | None]) -> None:
     """Refuse targets that another parameter of the command that runs names, too.
 
-    Files are compared, not spellings: a link is what it leads to. What lies in folders
-    that are named is for the command to look at.
+    Files are compared, not spellings: a link is what it leads to. Traces in folders that
+    are named are such files.
 
     Parameters
     ----------
@@ -27,6 +27,8 @@ def check_targets(targets: Mapping[str, Path | None]) -> None:
     ------
     click.UsageError
         Naming both.
+    BadInputError
+        If a target is there already, and traces that it might be one of cannot be found.
     """
     context = click.get_current_context()
     params = {str(one.name): one for one in context.command.params}
@@ -46,6 +48,10 @@ def check_targets(targets: Mapping[str, Path | None]) -> None:
                     f"{mine} {path} would overwrite what is read as {called(param)}; "
                     "give another file"
                 )
+        if path.exists() and _is_trace(context.params, path):
+            raise click.UsageError(
+                f"{mine} {path} would overwrite what is read as a trace; give another file"
+            )
 
 
 def guarded(command: Guarded, name: str) -> Guarded:
@@ -70,6 +76,18 @@ def _names(value: Any, path: Path) -> bool:
     """Whether a value of a parameter names a file, as `FILE` or as `FILE:what`."""
     texts = {part for one in _texts(value) for part in (one, one.rpartition(":")[0])}
     return any(_same(one, path) for one in texts if one)
+
+
+def _is_trace(params: Mapping[str, Any], path: Path) -> bool:
+    """Whether a file is one of the traces that a command finds in what is named."""
+    named = [one for name in ("traces", "also") for one in _texts(params.get(name))]
+    manifest = params.get("manifest")
+    if not named and manifest is None:
+        return False
+    from synctax.trace.discover import discover
+
+    found = discover(named, manifest=None if manifest is None else str(manifest))
+    return any(_same(one.path, path) for one in found.files)
 
 
 def _texts(value: Any) -> Iterator[str]:

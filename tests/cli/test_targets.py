@@ -56,6 +56,17 @@ def test_a_result_is_not_written_over_an_input(run, files, args, target, read):
     }
 
 
+@pytest.mark.parametrize("args", [("measure",), ("characterize",), ("inspect",)])
+def test_a_trace_in_a_folder_is_not_written_over(run, files, args):
+    shutil.copytree(ROOT / "examples" / "tp4-fsdp2", "run")
+    trace = min(Path("run").rglob("*.json*"))
+    before = trace.read_bytes()
+    result = run(*args, "run", "-o", trace, "--format", "json", "-q")
+    assert result.exit_code == 2
+    assert "would overwrite what is read as a trace" in result.stderr
+    assert trace.read_bytes() == before
+
+
 @pytest.mark.parametrize("other", ["t.json", "./t.json", "sub/../t.json", "to.json"])
 def test_two_results_do_not_go_into_one_file(run, files, other):
     Path("to.json").symlink_to("t.json")
