@@ -334,7 +334,7 @@ def test_what_presets_of_hardware_tell_is_told_here_as_well():
 def test_unknown_gpus_and_precisions_are_refused_with_those_there_are():
     with pytest.raises(SynctaxError, match="no GPU type 'a1000'; there are k80, p100"):
         gpu_type("a1000")
-    with pytest.raises(SynctaxError, match=r"'Tesla V100-SXM2-32GB': did you mean v100;"):
+    with pytest.raises(SynctaxError, match=r"no GPU type 'Tesla .*; did you mean v100\?"):
         gpu_type("Tesla V100-SXM2-32GB")
     half = replace(POOL["vgg-16"], dtype="bf16")
     with pytest.raises(

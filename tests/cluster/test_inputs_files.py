@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synctax.cluster.characterize.gpus import gpu_type
+from synctax.cluster.characterize.gpus import gpu_type, near_gpu
 from synctax.cluster.characterize.profile import profile
 from synctax.cluster.characterize.workloads import Workload
 from synctax.cluster.inputs import cluster_file, pool
 from synctax.cluster.inputs.cluster_file import MOST_SERVERS, cluster_of
 from synctax.cluster.inputs.named import cluster_names, read_cluster
 from synctax.cluster.inputs.pool import Pool, pool_of, read_pool
-from synctax.cluster.inputs.speeds import near_gpu
 from synctax.cluster.machines import Cluster, SwitchTier, check, uniform
 from synctax.cluster.model_names import plain
 from synctax.errors import BadInputError, SynctaxError

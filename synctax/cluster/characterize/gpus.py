@@ -2,8 +2,9 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal, get_args
@@ -100,17 +101,33 @@ def gpu_type(name: str) -> GpuType:
     known = {one.name: one for one in gpu_types()}
     found = known.get(name.strip().lower())
     if found is None:
-        raise SynctaxError(
-            f"no GPU type {name!r}{_meant(name, known)}; there are {', '.join(known)}"
-        )
+        near = near_gpu(name)
+        meant = f"; did you mean {near}?" if near else ""
+        raise SynctaxError(f"no GPU type {name!r}; there are {', '.join(known)}{meant}")
     return found
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
-    """Guess at the kind: drivers say `Tesla V100-SXM2-32GB`."""
-    words = re.split(r"[^a-z0-9]+", name.lower())
-    found = [one for one in known if one in words]
-    return f": did you mean {found[0]}" if len(found) == 1 else ""
+def near_gpu(name: str) -> str:
+    """Tell which kind of GPU a name is likely to mean; "" where none is.
+
+    Examples
+    --------
+    Names as `nvidia-smi` writes them:
+
+    >>> near_gpu("Tesla V100-SXM2-32GB"), near_gpu("NVIDIA A100-SXM4-80GB")
+    ('v100', 'a100')
+    """
+    known = [one.name for one in gpu_types()]
+    parts = [one for one in re.split(r"[^a-z0-9]+", name.lower()) if one]
+    for one in (*parts, "".join(parts)):
+        if one in known:
+            return one
+    # numbers alone are of other makers' names
+    for one in (part for part in parts if not part.isdigit()):
+        near = get_close_matches(one, known, n=1, cutoff=0.75)
+        if near:
+            return near[0]
+    return ""
 
 
 def _gpu(name: str, entry: Mapping[str, Any]) -> GpuType:

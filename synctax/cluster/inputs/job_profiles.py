@@ -7,7 +7,7 @@ from math import nan
 import numpy as np
 
 from synctax.arrays import F64, I64
-from synctax.cluster.characterize.gpus import DEFAULT_GPU, gpu_type
+from synctax.cluster.characterize.gpus import DEFAULT_GPU, gpu_type, near_gpu
 from synctax.cluster.characterize.profile import Profile, profile
 from synctax.cluster.characterize.workloads import Workload
 from synctax.cluster.inputs.job_rows import JobRows
@@ -17,7 +17,7 @@ from synctax.cluster.inputs.limits import (
     MOST_BYTES,
 )
 from synctax.cluster.inputs.pool import Pool
-from synctax.cluster.inputs.speeds import known_gpus, near_gpu
+from synctax.cluster.inputs.speeds import known_gpus
 from synctax.cluster.jobs import LARGEST_S
 from synctax.cluster.machines import Cluster
 from synctax.errors import BadInputError, SynctaxError

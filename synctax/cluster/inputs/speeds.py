@@ -1,14 +1,12 @@
 """How fast GPUs of different kinds compute, relative to those that profiles are of."""
 
-import re
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cache
 from math import inf
 
 import numpy as np
 
-from synctax.cluster.characterize.gpus import GpuType, gpu_type, gpu_types
+from synctax.cluster.characterize.gpus import GpuType, gpu_type, gpu_types, near_gpu
 from synctax.cluster.characterize.profile import profile
 from synctax.cluster.characterize.workloads import Workload
 from synctax.cluster.inputs.pool import Pool, read_pool
@@ -47,28 +45,6 @@ class Group:
 def known_gpus() -> tuple[str, ...]:
     """Name the kinds of GPU that something is known of."""
     return tuple(one.name for one in gpu_types())
-
-
-def near_gpu(name: str) -> str:
-    """Tell which kind of GPU a name is likely to mean; "" where none is.
-
-    Examples
-    --------
-    Names as `nvidia-smi` writes them:
-
-    >>> near_gpu("Tesla V100-SXM2-32GB"), near_gpu("NVIDIA A100-SXM4-80GB")
-    ('v100', 'a100')
-    """
-    parts = [one for one in re.split(r"[^a-z0-9]+", name.lower()) if one]
-    for one in (*parts, "".join(parts)):
-        if one in known_gpus():
-            return one
-    # numbers alone are of other makers' names
-    for one in (part for part in parts if not part.isdigit()):
-        near = get_close_matches(one, known_gpus(), n=1, cutoff=0.75)
-        if near:
-            return near[0]
-    return ""
 
 
 def speeds(
