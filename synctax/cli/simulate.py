@@ -307,7 +307,8 @@ def _pairs(
     from synctax.cli.simulate_setup import find_cluster, find_pool
     from synctax.cluster.inputs.pool import read_pool
 
-    found, workloads = find_cluster(cluster), find_pool(pool) or read_pool()
+    workloads = find_pool(pool) or read_pool()
+    found = find_cluster(cluster, pool=workloads)
     pairs.show(found, workloads, contention, gpus=gpus, out=out)
 
 
