@@ -13,7 +13,7 @@ Placement = tuple[tuple[int, int], ...]
 """Servers and the workers on each, by server: ((0, 4), (1, 4))."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Jobs:
     """n jobs in order of submission; of equal times the earlier row is first.
 
@@ -71,6 +71,13 @@ class Jobs:
     def __len__(self) -> int:
         """Count jobs."""
         return self.submit_ns.size
+
+    def __repr__(self) -> str:
+        """Write a line; the arrays may be long."""
+        if not len(self):
+            return "Jobs(0 jobs)"
+        first, last = self.submit_ns[[0, -1]] / NS_PER_S
+        return f"Jobs({len(self):,} jobs from {first:g} s to {last:g} s)"
 
     @property
     def iteration_s(self) -> F64:

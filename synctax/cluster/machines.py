@@ -28,7 +28,7 @@ class SwitchTier:
     oversubscription: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Cluster:
     """Servers, by number from 0.
 
@@ -70,6 +70,11 @@ class Cluster:
     reference_gpu: str = ""
     reference_place: str = ""
     notes: tuple[Note, ...] = ()
+
+    def __repr__(self) -> str:
+        """Write a line; the arrays may be long."""
+        name = f"{self.name}, " if self.name else ""
+        return f"Cluster({name}{self.servers:,} servers, {self.total_gpus:,} GPUs)"
 
     @property
     def servers(self) -> int:

@@ -64,7 +64,7 @@ class Interference:
     lost_s: F64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Simulation:
     """Jobs that ran on a cluster, n rows as in `jobs`.
 
@@ -103,6 +103,13 @@ class Simulation:
     use: Use
     interference: Interference | None = None
     notes: tuple[Note, ...] = ()
+
+    def __repr__(self) -> str:
+        """Write a line; the arrays may be long."""
+        return (
+            f"Simulation({len(self.jobs):,} jobs on {self.cluster.total_gpus:,} GPUs, "
+            f"{self.policy}, {self.queue})"
+        )
 
     def summary(self) -> "Summary":
         """Sum it up: completion times, waiting, contention, use of the cluster."""

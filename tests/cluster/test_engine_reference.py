@@ -45,14 +45,24 @@ def test_times_are_those_of_the_paper_s_equations(seed, basis, least, way, mixed
 
 
 @pytest.mark.parametrize("model", ["mosim", "overlap", "pollux", "tiresias"])
-@given(seed=seeds, mixed=st.booleans(), ties=st.booleans())
-def test_looking_at_everything_changes_nothing(model, seed, mixed, ties):
+@given(
+    seed=seeds,
+    mixed=st.booleans(),
+    ties=st.booleans(),
+    queue=st.sampled_from(["backfill", "easy"]),
+)
+def test_looking_at_everything_changes_nothing(model, seed, mixed, ties, queue):
     jobs, cluster = drawn(seed, mixed=mixed, ties=ties)
     settings = Contention(basis="overlap") if model == "overlap" else Contention(model)
-    options = Options(settings, policy=round_robin, interference=True)
+    options = Options(settings, policy=round_robin, queue=queue, interference=True)
     all_of_it = run(jobs, cluster, options, AllTraffic)
     found = simulate(
-        jobs, cluster, contention=settings, policy=round_robin, interference=True
+        jobs,
+        cluster,
+        contention=settings,
+        policy=round_robin,
+        queue=queue,
+        interference=True,
     )
     for name in ("start_ns", "end_ns", "solo_ns", "factor"):
         assert_array_equal(getattr(found, name), getattr(all_of_it, name))

@@ -118,3 +118,25 @@ def test_an_iteration_of_no_length_on_one_server_is_refused():
     how = Contention(placement_aware=True)
     with pytest.raises(ValueError, match=r"job 1 on one server .* compute_s is 0"):
         simulate(jobs, uniform(2, 8, 1.0), contention=how)
+
+
+@pytest.mark.parametrize(
+    ("args", "contention", "said"),
+    [
+        (("jobs.csv", uniform(2, 8, 1.0)), Contention(), "jobs is str; expected Jobs"),
+        ((two_beside(), "mosim-4x8"), Contention(), "cluster is str; expected Cluster"),
+        ((two_beside(), uniform(2, 8, 1.0)), "overlap", "contention is str; expected Cont"),
+    ],
+)
+def test_what_is_something_else_is_told_with_what_is_expected(args, contention, said):
+    with pytest.raises(TypeError, match=said):
+        simulate(*args, contention=contention)
+
+
+def test_jobs_and_results_are_written_in_a_line():
+    jobs, cluster = two_beside(), uniform(2, 8, 1.0)
+    assert repr(jobs) == "Jobs(2 jobs from 0 s to 0 s)"
+    assert repr(cluster) == "Cluster(2 servers, 16 GPUs)"
+    assert repr(simulate(jobs, cluster)) == (
+        "Simulation(2 jobs on 16 GPUs, bin-packing, backfill)"
+    )

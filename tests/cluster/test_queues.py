@@ -302,10 +302,10 @@ def test_the_first_starts_by_its_promise_however_fast_servers_are(seed, policy, 
     promises = []
 
     class Promising(Easy):
-        def _backfill(self, desk, gpus, started):
-            room = reserve(desk, gpus, started)
+        def _backfill(self, desk, gpus):
+            room = reserve(desk, gpus)
             promises.append((self._head, desk.now_ns + room.window_ns))
-            super()._backfill(desk, gpus, started)
+            super()._backfill(desk, gpus)
 
     how = Contention("tiresias", placement_aware=aware)
     with patch.dict("synctax.cluster.queues.lookup._QUEUES", easy=Promising):
@@ -319,3 +319,19 @@ def test_who_would_run_too_long_on_a_slow_server_does_not_pass():
     found = simulate(jobs, cluster, policy="bin-packing", queue="easy")
     # 90 s are 180 s on the second server, 49 s are 98 s, and 100 s are left
     assert (found.start_ns / 1e9).tolist() == [0, 100, 120, 2]
+
+
+def test_ends_are_foreseen_with_who_left_at_this_instant():
+    pinned = [((0, 2), (1, 2))] * 2 + [None] * 2
+    jobs = simple_jobs(
+        [(0, 4, 200), (0, 4, 60), (1, 16, 10), (2, 12, 200)],
+        compute_s=0.5,
+        network_s=0.5,
+        network_bytes=[20, 20, 0, 0],
+        counting="sent",
+        pinned=pinned,
+    )
+    found = simulate(jobs, uniform(2, 8, 5.0), policy="bin-packing", queue="easy")
+    # S is 2 until the second ends at 90 s; the first has 140 of its 200 s left then
+    assert (found.end_ns[:2] / 1e9).tolist() == [230, 90]
+    assert (found.start_ns[2:] / 1e9).tolist() == [230, 240]

@@ -82,8 +82,10 @@ def simulate(  # noqa: PLR0913 - each choice is one of its own
     SynctaxError
         If a job could never run, a policy leaves jobs waiting on an idle cluster or places
         them wrongly, or settings cannot be; names jobs, policy or setting.
+    TypeError
+        If `jobs`, `cluster` or `contention` are something else.
     ValueError
-        If `jobs`, `cluster` or `rates` are no jobs, cluster or rates at all.
+        If what `jobs`, `cluster` or `rates` hold is no jobs, cluster or rates at all.
 
     References
     ----------
@@ -129,6 +131,7 @@ def run(
     make_traffic: Callable[[Links, Demands], Traffic],
 ) -> Simulation:
     """Run jobs with one way or another of keeping traffic; see `simulate`."""
+    _check_kinds(jobs, cluster, options.contention)
     contention = options.contention
     queue_name = cluster.queue if options.queue is None else options.queue
     machines.check(cluster)
@@ -203,6 +206,18 @@ def _instants(jobs: Jobs, floor: Floor, waiting: Queue, desk: Desk) -> Iterator[
         floor.meter.wait(len(waiting))
         floor.settle()
         yield floor.done
+
+
+def _check_kinds(jobs: object, cluster: object, contention: object) -> None:
+    """Say what is expected in place of what a first program passes."""
+    for name, value, kind, such in (
+        ("jobs", jobs, Jobs, "read_jobs(path, cluster).jobs"),
+        ("cluster", cluster, Cluster, 'read_cluster("mosim-4x8")'),
+        ("contention", contention, Contention, 'Contention(basis="overlap")'),
+    ):
+        if not isinstance(value, kind):
+            found = type(value).__name__
+            raise TypeError(f"{name} is {found}; expected {kind.__name__}, such as {such}")
 
 
 def _check_all_ran(jobs: Jobs, floor: Floor, name: str) -> None:

@@ -108,10 +108,7 @@ class Desk:
         return self._gpus[job]
 
     def duration_ns(self, job: int) -> int:
-        """How long a job is expected to run: where it is if it runs, else at most."""
-        one = self._floor.running.get(job)
-        if one is not None:
-            return one.end_ns - one.start_ns
+        """How long a job is expected to run at most, wherever it will."""
         return self._floor.expected_ns[job]
 
     def place(self, job: int) -> bool:
@@ -132,4 +129,6 @@ class Desk:
 
     def running(self) -> Iterator[tuple[int, int, int]]:
         """Give jobs that run: projected end in ns, GPUs, number; earliest end first."""
+        # who came or went at this instant has changed the ends of others already
+        self._floor.settle()
         return ((one.end_ns, one.gpus, one.job) for one in self._floor.ending())

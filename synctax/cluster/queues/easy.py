@@ -1,10 +1,9 @@
 """Past the first job that has to wait, but not at its cost: EASY backfilling."""
 
 from collections import deque
-from collections.abc import Sequence
 
 from synctax.cluster.queues.queue import Desk
-from synctax.cluster.queues.reservation import End, reserve
+from synctax.cluster.queues.reservation import reserve
 from synctax.cluster.queues.waiting import Waiting
 
 
@@ -37,14 +36,12 @@ class Easy:
 
     def start(self, desk: Desk) -> None:
         """Start all jobs that can and may."""
-        started: list[End] = []
         while (head := self._first()) is not None:
             gpus = desk.gpus(head)
             if gpus > desk.free_gpus or not desk.place(head):
                 self._head = head
-                self._backfill(desk, gpus, started)
+                self._backfill(desk, gpus)
                 return
-            started.append((desk.now_ns + desk.duration_ns(head), gpus, head))
 
     def _first(self) -> int | None:
         """Take out the job that came first."""
@@ -55,10 +52,10 @@ class Easy:
             return self._new.popleft()
         return head
 
-    def _backfill(self, desk: Desk, gpus: int, started: Sequence[End]) -> None:
+    def _backfill(self, desk: Desk, gpus: int) -> None:
         waiting = self._waiting
         for job in self._new:
             waiting.add(job, desk.gpus(job), desk.duration_ns(job))
         self._new.clear()
         if waiting.narrowest <= desk.free_gpus:
-            waiting.start(desk, reserve(desk, gpus, started))
+            waiting.start(desk, reserve(desk, gpus))

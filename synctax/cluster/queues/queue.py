@@ -23,10 +23,9 @@ class Desk(Protocol):
         """How many a job asks for."""
 
     def duration_ns(self, job: int) -> int:
-        """How long a job is expected to run if nobody shares its links.
+        """How long a job that waits is expected to run if nobody shares its links.
 
-        On the servers that it has, once it was started; before, on the slowest that there
-        are.
+        At most: on the slowest servers that there are.
         """
 
     def place(self, job: int) -> bool:
@@ -40,8 +39,8 @@ class Desk(Protocol):
         """Give jobs that run: when each is expected to end, in ns, its GPUs, its number.
 
         Earliest end first, and best one by one: a queue takes as many as it needs, which
-        are few. `ascending` goes through a heap so. Jobs that were started at this instant
-        may be left out or in: their queue knows them.
+        are few. `ascending` goes through a heap so. Ends are as of now, with what began
+        and ended at this instant before; jobs that were started at it are in.
         """
 
 

@@ -1,14 +1,9 @@
 """What is promised to the job that waits first, by when jobs that run will have ended."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import merge
 
 from synctax.cluster.queues.lane import ANY
 from synctax.cluster.queues.queue import Desk
-
-End = tuple[int, int, int]
-"""When a job is expected to end, its GPUs, and its number."""
 
 
 @dataclass(slots=True)
@@ -37,7 +32,7 @@ class Reservation:
             self.extra_gpus -= gpus
 
 
-def reserve(desk: Desk, gpus: int, started: Sequence[End]) -> Reservation:
+def reserve(desk: Desk, gpus: int) -> Reservation:
     """Find when a job can start that has to wait now, and what it leaves to others.
 
     Jobs that run are taken to end when they would if all went on as it does now. Where
@@ -51,8 +46,6 @@ def reserve(desk: Desk, gpus: int, started: Sequence[End]) -> Reservation:
     desk : Desk
     gpus : int
         That the job asks for.
-    started : sequence of End
-        Jobs that were started at this instant.
 
     Returns
     -------
@@ -66,11 +59,9 @@ def reserve(desk: Desk, gpus: int, started: Sequence[End]) -> Reservation:
     time and extra nodes.
     """
     refused = gpus <= desk.free_gpus
-    new = {job for _, _, job in started}
-    before = (one for one in desk.running() if one[2] not in new)
     free = desk.free_gpus
     shadow_ns: int | None = None
-    for end_ns, more, _ in merge(before, sorted(started)):
+    for end_ns, more, _ in desk.running():
         if free >= gpus and shadow_ns is not None and end_ns > shadow_ns:
             break
         free += more
