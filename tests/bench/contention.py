@@ -2,11 +2,13 @@
 
     python -m tests.bench.contention
 
-Everything is drawn with seeds: the tables are the same every time.
+Everything is drawn with seeds: the tables are the same every time. It fails where the page
+lacks a line of them.
 """
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tests.cluster.populations import (
     MODELS,
@@ -18,6 +20,7 @@ from tests.cluster.populations import (
     pairs,
     reference,
 )
+from tests.conftest import ROOT
 
 PHASES = 32
 ITERATIONS = 100
@@ -46,8 +49,26 @@ def populations() -> dict[str, Population]:
     }
 
 
-def rows(name: str, these: Population) -> Iterator[tuple[str, str]]:
-    """Write a population's row of each of the two tables."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A population in each of the three tables.
+
+    Parameters
+    ----------
+    sets, errors, differences : str
+        Lines of Markdown.
+    doubt : float
+        Largest standard error of the reference, over the iteration of a job.
+    """
+
+    sets: str
+    errors: str
+    differences: str
+    doubt: float
+
+
+def row(name: str, these: Population) -> Row:
+    """Write a population's line of each of the tables."""
     true, doubt = reference(these, phases=PHASES, iterations=ITERATIONS)
     told = {model: modelled(these, how) for model, how in MODELS.items()}
     off = {model: errors(values, true) for model, values in told.items()}
@@ -56,33 +77,55 @@ def rows(name: str, these: Population) -> Iterator[tuple[str, str]]:
         mean, low, high = (100 * value for value in intervals(off[model]))
         worst = 100 * abs(values / true - 1).max()
         cells.append(f"{mean:.1f} [{low:.1f}, {high:.1f}], {worst:.0f}")
-    said = f"{len(true)} | {these.demand.mean():.2f} | {true.mean():.2f}, {true.max():.2f}"
     differences = []
     for better, worse in ORDER:
         mean, low, high = (100 * v for v in intervals(off[worse] - off[better]))
         differences.append(f"{mean:.1f} [{low:.1f}, {high:.1f}]")
-    sys.stderr.write(f"{name}: standard errors up to {100 * doubt.max():.2f} %\n")
-    yield f"| {name} | {said} |", f"| {name} | {' | '.join(differences)} |"
-    yield f"| {name} | {' | '.join(cells)} |", ""
+    said = f"{len(true)} | {these.demand.mean():.2f} | {true.mean():.2f}, {true.max():.2f}"
+    return Row(
+        f"| {name} | {said} |",
+        f"| {name} | {' | '.join(cells)} |",
+        f"| {name} | {' | '.join(differences)} |",
+        float((doubt / true).max()),
+    )
 
 
-def main() -> None:
-    """Print the tables."""
-    whole = [list(rows(name, these)) for name, these in populations().items()]
-    for head, lines in (
+def lines() -> Iterator[str]:
+    """Write what the page has: three tables, and how sure the reference is."""
+    whole = {name: row(name, these) for name, these in populations().items()}
+    for head, some in (
         (
             ("sets", "n", "mean ΣD / C", "mean, largest iteration change"),
-            [one[0][0] for one in whole],
+            [one.sets for one in whole.values()],
         ),
-        (("sets", *MODELS), [one[1][0] for one in whole]),
+        (("sets", *MODELS), [one.errors for one in whole.values()]),
         (
             ("sets", *(f"{worse} − {better}" for better, worse in ORDER)),
-            [one[0][1] for one in whole],
+            [one.differences for one in whole.values()],
         ),
     ):
-        sys.stdout.write(f"| {' | '.join(head)} |\n|{'---|' * len(head)}\n")
-        sys.stdout.write("".join(f"{line}\n" for line in lines) + "\n")
+        yield f"| {' | '.join(head)} |"
+        yield f"|{'---|' * len(head)}"
+        yield from some
+        yield ""
+    most = 100 * max(one.doubt for one in whole.values())
+    yield (
+        f"The standard error of the reference is {most:.1f} % at most for a job, and "
+        f"{100 * whole['2 jobs'].doubt:.2f} % in `2 jobs`."
+    )
+
+
+def main() -> int:
+    """Print the tables; 1 where the page lacks a line of them, else 0."""
+    page = (ROOT / "docs" / "contention.md").read_text(encoding="utf-8").splitlines()
+    missing = 0
+    for line in lines():
+        sys.stdout.write(f"{line}\n")
+        if line not in page:
+            sys.stderr.write(f"not in docs/contention.md: {line}\n")
+            missing += 1
+    return int(missing > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,10 +1,10 @@
 """Which model of contention is near fluids that share a link, and which is not.
 
-`python -m tests.bench.contention` writes the tables of docs/contention.md.
+`python -m tests.bench.contention` writes the tables of docs/contention.md, and
+test_contention_page.py holds that page together.
 """
 
 from functools import cache
-from itertools import chain
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose
 
 from synctax.cluster.pairs_run import together
 from synctax.cluster.settings import Contention
-from tests.bench.contention import rows
 from tests.cluster.populations import (
     MODELS,
     NIC_BYTES_PER_S,
@@ -26,7 +25,6 @@ from tests.cluster.populations import (
     pairs,
     reference,
 )
-from tests.conftest import ROOT
 
 
 @cache
@@ -123,12 +121,6 @@ def test_sending_all_at_once_is_nearest_where_a_link_is_flooded_only():
     network, overlap = "mosim, network", "mosim, overlap"
     assert surely_above_zero(off("eight", overlap) - off("eight", network))
     assert surely_above_zero(off("eight, light", network) - off("eight, light", "tiresias"))
-
-
-def test_the_page_on_contention_has_the_numbers_of_the_pairs():
-    page = (ROOT / "docs" / "contention.md").read_text(encoding="utf-8").splitlines()
-    for line in chain.from_iterable(rows("2 jobs", population("pairs"))):
-        assert not line or line in page
 
 
 duty = st.floats(0.05, 0.95)
