@@ -125,9 +125,10 @@ def fidelity(
     Wasserstein-1, the area between them.
 
     Intervals are percentiles over draws of jobs with replacement, the same jobs on both
-    sides. Distances between distributions are above 0 by chance alone, and in draws more
-    so: their intervals lie high. The largest value of a draw, and so its makespan, cannot
-    exceed that of all jobs.
+    sides. That of an aggregate's error begins at 0 where draws do not agree on its sign.
+    Distances between distributions are above 0 by chance alone, and in draws more so: their
+    intervals lie high. The largest value of a draw, and so its makespan, cannot exceed that
+    of all jobs.
 
     Parameters
     ----------
@@ -250,21 +251,31 @@ def _distances(pairs: Pairs, resamples: int, seed: int, level: float) -> Iterato
     random = np.random.default_rng(seed)
     draws = [found.of(_drawn(random, n)) for _ in range(resamples)]
     for at, name in enumerate(NAMES):
-        drawn = np.array([draw.value[at] for draw in draws])
-        drawn = drawn[~np.isnan(drawn)]
-        ends = np.array([np.nan, np.nan])
-        if drawn.size:
-            ends = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-        measured_s, simulated_s = everyone.compared[:, at].tolist()
         single = name in AGGREGATES
+        if single:
+            drawn = np.array([_signed(draw.compared[:, at]) for draw in draws])
+        else:
+            drawn = np.array([draw.value[at] for draw in draws])
+        lo, hi = _ends(drawn, level)
+        measured_s, simulated_s = everyone.compared[:, at].tolist()
         yield Distance(
             name=name,
             measured_s=measured_s if single else None,
             simulated_s=simulated_s if single else None,
             value=float(everyone.value[at]),
-            lo=float(ends[0]),
-            hi=float(ends[1]),
+            lo=lo,
+            hi=hi,
         )
+
+
+def _ends(drawn: F64, level: float) -> tuple[float, float]:
+    """Return the ends of what absolute values may be, from 0 where signs differ."""
+    known = drawn[~np.isnan(drawn)]
+    if not known.size:
+        return float("nan"), float("nan")
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    straddles = low < 0 < high
+    return 0.0 if straddles else min(abs(low), abs(high)), max(abs(low), abs(high))
 
 
 ERRORS: Final = (*AGGREGATES, *(f"{name}_per_job" for name in PER_JOB))
@@ -337,6 +348,12 @@ def _errors(pair: F64) -> F64:
     error = np.full(pair.shape[1], np.nan)
     np.divide(np.abs(pair[1] - pair[0]), pair[0], out=error, where=pair[0] > 0)
     return error
+
+
+def _signed(pair: F64) -> float:
+    """Return simulated less measured over measured; NaN where that is 0."""
+    measured_s, simulated_s = pair.tolist()
+    return (simulated_s - measured_s) / measured_s if measured_s > 0 else float("nan")
 
 
 def _mean(values: F64, count: I64) -> float:

@@ -490,3 +490,22 @@ def test_the_counting_of_mixed_rows_is_said(simulate):
     Path("mixed.csv").write_text("\n".join(rows) + "\n")
     said = simulate("mixed.csv", *TWO[1:]).stderr
     assert "counted in several ways: paper (1), sent (1)" in said
+
+
+def test_what_was_asked_has_one_shape_for_simulations_sweeps_and_pairs(simulate, run):
+    Path("tax.json").write_bytes(to_json(FITTED))
+    rest = ("--format", "json", "-q")
+
+    def asked(*args: object) -> dict:
+        return json.loads(run(*args, *rest).stdout)["parameters"]
+
+    one = asked("simulate", *RACKS, "--tax", "tax.json")
+    many = asked("sweep", *RACKS, "--tax", "tax.json", "--workers", 1)
+    pairs = asked("simulate", "--pairs", *RACKS[1:])
+    for name in ("trace", "jobs", "counting", "pool", "cluster", "tax"):
+        assert one[name] == many[name], name
+    assert pairs["cluster"] == one["cluster"]
+    assert pairs["pool"] == one["pool"]
+    assert pairs["contention"] == one["contention"]
+    # a sweep has several models and bases, and shares the rest
+    assert many["contention"].items() < one["contention"].items()
