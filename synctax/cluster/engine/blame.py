@@ -55,10 +55,12 @@ class Blame:
             history = self._slowed[one.job] = History(now_ns, self._gone(one))
         if slowed:
             worst, others = self._rule.worst(one), self._traffic.others
-            pace = 1 - one.alone_stretch / one.stretch
-            history.add(now_ns, pace, worst, tuple([others(at, one) for at in worst]))
+            # equally bad links count alike
+            each = (1 - one.alone_stretch / one.stretch) / len(worst)
+            lost = [each / demand if (demand := others(at, one)) else 0.0 for at in worst]
+            history.add(now_ns, worst, lost)
         else:
-            history.add(now_ns, 0.0, (), ())
+            history.add(now_ns, (), [])
         if len(history) >= LONGEST:
             self._charge(one, history, now_ns)
             history.renew(self._gone(one), now_ns)

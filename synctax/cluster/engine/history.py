@@ -1,5 +1,6 @@
 """How a job fared while it ran: on which links it was slowed, how much, and from when."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,10 +11,9 @@ from synctax.arrays import F64, I64
 LONGEST = 512
 """Changes that are kept of a job; more are charged to others and forgotten."""
 
-_State = tuple[float, tuple[int, ...], tuple[float, ...]]
-"""What is lost of each ns, on which links, and what others demand of each of these."""
-
-_WELL: _State = 0.0, (), ()
+_State = tuple[tuple[int, ...], list[float]]
+"""Links on which a job is slowed, and what it loses on each of every ns, for a byte a
+second that others demand there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,28 +72,24 @@ class History:
     def __init__(self, now_ns: int, left: Mapping[int, int]) -> None:
         self.left = left
         self._begin_ns = [now_ns]
-        self._states: list[_State] = [_WELL]
+        self._states: list[_State] = [((), [])]
 
     def __len__(self) -> int:
         """Count changes."""
         return len(self._states)
 
-    def add(
-        self, now_ns: int, pace: float, worst: tuple[int, ...], others: tuple[float, ...]
-    ) -> None:
+    def add(self, now_ns: int, worst: tuple[int, ...], lost: list[float]) -> None:
         """Take notice of how a job is slowed from now on.
 
         Parameters
         ----------
         now_ns : int
-        pace : float
-            What is lost of each ns.
         worst : tuple of int
-            Links on which it is lost; none where nothing is.
-        others : tuple of float
-            What others demand of each.
+            Links on which it is; none where it is not.
+        lost : list of float
+            On each of every ns, for a byte a second that others demand there.
         """
-        state = pace, worst, others
+        state = worst, lost
         if state != self._states[-1]:
             self._begin_ns.append(now_ns)
             self._states.append(state)
@@ -111,25 +107,20 @@ class History:
         list of tuple of int
             Sets of links that were the worst: the first rates are 1 while they were.
         list of int
-            Links among these: the other rates are what was lost on each of every ns, for a
-            byte a second that others demand there.
+            Links among these: the other rates are what was lost on each of them.
         Rates
         """
-        worst_of: dict[tuple[int, ...], list[int]] = {}
-        lost_on: dict[int, list[tuple[int, float]]] = {}
-        for at, (pace, worst, others) in enumerate(self._states):
-            if not worst:
-                continue
-            worst_of.setdefault(worst, []).append(at)
-            # equally bad links count alike
-            each = pace / len(worst)
-            for link, demand in zip(worst, others, strict=True):
-                lost = each / demand if demand else 0.0
-                lost_on.setdefault(link, []).append((at, lost))
-        rate = np.zeros((len(worst_of) + len(lost_on), len(self)))
-        for row, places in enumerate(worst_of.values()):
+        states = self._states
+        times: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        for at, (worst, _) in enumerate(states):
+            times[worst].append(at)
+        times.pop((), None)
+        links = list(dict.fromkeys(link for worst in times for link in worst))
+        row_of = {link: row for row, link in enumerate(links, len(times))}
+        rate = np.zeros((len(times) + len(links), len(states)))
+        for row, (worst, places) in enumerate(times.items()):
             rate[row, places] = 1.0
-        for row, pieces in enumerate(lost_on.values(), len(worst_of)):
-            rate[row, [at for at, _ in pieces]] = [lost for _, lost in pieces]
+            for of, link in enumerate(worst):
+                rate[row_of[link], places] = [states[at][1][of] for at in places]
         begin_ns = np.array([*self._begin_ns, now_ns], np.int64)
-        return list(worst_of), list(lost_on), Rates(begin_ns, rate)
+        return list(times), links, Rates(begin_ns, rate)

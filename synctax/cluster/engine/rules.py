@@ -25,7 +25,7 @@ class Rule(Protocol):
         """Time of an iteration with S over that of the profile."""
 
     def worst(self, one: Running) -> tuple[int, ...]:
-        """Links that S is of; several where they are equally bad."""
+        """Links that S is of, as of the last `factor`; several if they are equally bad."""
 
 
 class Free:
@@ -161,19 +161,19 @@ class Shares(Free):
         loads = self._loads(one)
         worst = max(loads)
         if worst > one.limit:
-            worst = max(map(min, loads, one.caps))
+            loads = [*map(min, loads, one.caps)]
+            worst = max(loads)
+        one.loads = loads
         one.load = max(1.0, worst)
         return max(1.0, one.load / one.alone) if self._normalise else one.load
 
     def worst(self, one: Running) -> tuple[int, ...]:
-        """Links that S is of."""
-        found = self._loads(one)
-        most = max(found, default=0.0)
-        if most > one.limit:
-            found = [*map(min, found, one.caps)]
-            most = max(found)
+        """Links that S is of, as `factor` found it last."""
+        most, loads = one.load, one.loads
+        if loads.count(most) == 1:
+            return (one.links[loads.index(most)],)
         return tuple(
-            [link for link, load in zip(one.links, found, strict=True) if load == most]
+            [link for link, load in zip(one.links, loads, strict=True) if load == most]
         )
 
     def _loads(self, one: Running) -> list[float]:

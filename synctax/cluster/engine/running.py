@@ -1,5 +1,6 @@
 """A job while it runs: where, how fast, and how far it has come."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -33,6 +34,8 @@ class Running:
         S with MIN_BW on each link, the most that it can be.
     limit : float
         The least of them: load of a link above which MIN_BW may hold for this job.
+    loads : sequence of float
+        S of each link, as it was looked at last.
     load, factor, stretch : float
         S before and after it is divided by `alone` where that is wanted, and the stretch
         that comes of it.
@@ -56,6 +59,7 @@ class Running:
     alone_stretch: float = 1.0
     caps: tuple[float, ...] = ()
     limit: float = inf
+    loads: Sequence[float] = ()
     load: float = 1.0
     factor: float = 1.0
     stretch: float = 1.0
