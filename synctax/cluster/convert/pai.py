@@ -22,7 +22,7 @@ from typing import Final
 
 from synctax.cluster.convert import wanted
 from synctax.cluster.convert.found import Job, Options, Tally
-from synctax.cluster.convert.lines import Source, cells, shown
+from synctax.cluster.convert.lines import HEAD_BYTES, Source, cells, shown
 from synctax.cluster.convert.reasons import (
     COLUMNS,
     JOINED,
@@ -128,7 +128,8 @@ def table_of(source: Source) -> str:
 def _header(source: Source, table: str) -> Header:
     beside = Path(re.sub(r"\.csv(\.gz|\.zst)?$", "", source.path) + ".header")
     try:
-        told = beside.read_text(encoding="utf-8").strip()
+        with beside.open(encoding="utf-8") as file:
+            told = file.read(HEAD_BYTES).strip()
     except (OSError, ValueError):
         told = ""
     needed = TABLES[table]
