@@ -26,6 +26,7 @@ from synctax.report.output import Output
 if TYPE_CHECKING:
     from synctax.cluster.choices import Basis, Counting, ModelName, Scope
     from synctax.cluster.sweep import Sweep
+    from synctax.report.sweep_view import Shared
 
 
 @click.command()
@@ -186,10 +187,15 @@ def sweep(
         **setup.parameters(trace, found, first, cluster, choices),
         "contention": setup.shared_told(how),
     }
-    _write(swept, asked, [*cluster.notes, *swept.notes], out)
+    from synctax.report.sweep_view import Shared
+
+    shared = Shared(cluster, first, how)
+    _write(swept, shared, asked, [*cluster.notes, *swept.notes], out)
 
 
-def _write(swept: "Sweep", asked: dict[str, Any], noted: list[Any], out: Output) -> None:
+def _write(
+    swept: "Sweep", shared: "Shared", asked: dict[str, Any], noted: list[Any], out: Output
+) -> None:
     from synctax.cluster.sweep_lines import lines
     from synctax.report.output import Result, emit, show
     from synctax.schema.sweep import SWEEP
@@ -201,7 +207,7 @@ def _write(swept: "Sweep", asked: dict[str, Any], noted: list[Any], out: Output)
     if out.fmt == "table":
         from synctax.report import sweep_view
 
-        show(sweep_view.parts(swept, found), out)
+        show(sweep_view.parts(swept, found, shared), out)
     else:
         extra = {"failed": len(failed), "lines": [one.told() for one in found]}
         emit(Result(SWEEP, swept.to_frame(), asked, noted, extra), out)

@@ -86,7 +86,8 @@ class Line:
         Of each of `SUMMARY_COLUMNS`, over seeds.
     over_first : mapping of str to Interval
         Of each of `TIMES`, over that of the first line with the same seed: jobs are the
-        same, so this varies less than the times. Seeds where that is 0 do not count.
+        same, so this varies less than the times. Seeds where that is 0 do not count. A
+        line of which every seed failed is not the first.
     """
 
     setting: Mapping[str, Any]
@@ -121,13 +122,15 @@ def lines(found: Sweep) -> tuple[Line, ...]:
     both = zip(found.combinations, found.found, strict=True)
     grouped = [list(some) for _key, some in groupby(both, lambda one: _setting(one[0]))]
     columns = [_columns([numbers for _one, numbers in some]) for some in grouped]
+    ran = (mine for mine in columns if not np.isnan(mine[TIMES[0]]).all())
+    first = next(ran, columns[0])
     return tuple(
         Line(
             dict(zip(SETTINGS, _setting(some[0][0]), strict=True)),
             tuple(one.seed for one, _numbers in some),
             sum(isinstance(numbers, SynctaxError) for _one, numbers in some),
             {name: interval(values) for name, values in mine.items()},
-            {name: interval(_over(mine[name], columns[0][name])) for name in TIMES},
+            {name: interval(_over(mine[name], first[name])) for name in TIMES},
         )
         for some, mine in zip(grouped, columns, strict=True)
     )

@@ -7,6 +7,7 @@ import numpy as np
 
 from synctax.cluster.inputs.read_jobs import GIVEN
 from synctax.cluster.jobs import Jobs
+from synctax.cluster.machines import Cluster
 from synctax.cluster.metrics import Summary, Times, culprits, summary, times
 from synctax.cluster.settings import Contention
 from synctax.cluster.simulation import Simulation
@@ -34,7 +35,7 @@ def verdict(simulation: Simulation) -> Iterator[str]:
     """
     told, found = summary(simulation), times(simulation)
     yield (
-        f"{counted(told.jobs, 'job')} on {where(simulation)}, {simulation.policy}, "
+        f"{counted(told.jobs, 'job')} on {where(simulation.cluster)}, {simulation.policy}, "
         f"{simulation.queue}: mean JCT {seconds(told.jct_mean_s)}, of it "
         f"{seconds(told.wait_mean_s)} waiting ({_of(told.wait_mean_s, told.jct_mean_s)})"
     )
@@ -55,9 +56,8 @@ def _use(told: Summary) -> str:
     return f"{said}; {percent(told.fragmentation)} of free GPUs were on servers in use"
 
 
-def where(simulation: Simulation) -> str:
+def where(cluster: Cluster) -> str:
     """Say on how much of what jobs ran."""
-    cluster = simulation.cluster
     named = f" of {cluster.name}" if cluster.name else ""
     many = f"{counted(cluster.total_gpus, 'GPU')}{named}"
     return f"{many} ({counted(cluster.servers, 'server')})"
@@ -121,8 +121,15 @@ def assumed(simulation: Simulation, pool: str = "") -> Iterator[str]:
     str
         Model; links; jobs.
     """
-    how, cluster = simulation.contention, simulation.cluster
-    yield f"model: {_model(how)}"
+    yield f"model: {_model(simulation.contention)}"
+    yield links(simulation.cluster)
+    said = of_jobs(simulation.jobs, pool)
+    if said:
+        yield said
+
+
+def links(cluster: Cluster) -> str:
+    """Say what NICs and uplinks carry."""
     rates = cluster.nic_bytes_per_s
     low, high = size_bytes(float(rates.min())), size_bytes(float(rates.max()))
     between = low if low == high else f"{low} to {high}"
@@ -134,14 +141,15 @@ def assumed(simulation: Simulation, pool: str = "") -> Iterator[str]:
             f"; blocks of {tier.servers:,} servers share uplinks of 1/"
             f"{number(tier.oversubscription)} of their NICs"
         )
-    yield text
-    said = "; ".join(_of_jobs(simulation.jobs, pool))
-    if said:
-        yield said
+    return text
+
+
+def of_jobs(jobs: Jobs, pool: str) -> str:
+    """Say what of jobs would else be taken for granted; empty for nothing."""
+    return "; ".join(_of_jobs(jobs, pool))
 
 
 def _of_jobs(jobs: Jobs, pool: str) -> Iterator[str]:
-    """Say what of jobs would else be taken for granted."""
     if jobs.nic_bytes.any() and jobs.counting:
         many = Counter(jobs.counting)
         each = [f"{one} ({counted(n, 'job')})" for one, n in many.items()]
@@ -158,6 +166,12 @@ def _of_jobs(jobs: Jobs, pool: str) -> Iterator[str]:
         yield f"the trace names the servers of {counted(pinned, 'job')}"
 
 
+def least_share(how: Contention) -> str:
+    """Say what mosim leaves a job at least."""
+    share = how.min_bandwidth_share
+    return f"at least {percent(share)} of a NIC a job" if share else "no least share"
+
+
 def _model(how: Contention) -> str:
     aware = "; NVLink within servers" if how.placement_aware else ""
     if how.model == "tiresias":
@@ -170,7 +184,6 @@ def _model(how: Contention) -> str:
         "network": "bytes of an iteration over its network time",
         "overlap": "own rate while sending, and what it meets of others on average",
     }[how.basis]
-    share = how.min_bandwidth_share
-    least = f"at least {percent(share)} of a NIC a job" if share else "no least share"
+    least = least_share(how)
     solo = "; factors over those alone" if how.normalise_solo else ""
     return f"mosim, demand basis {how.basis}: {basis}; {least}{solo}{aware}"

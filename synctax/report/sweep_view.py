@@ -2,10 +2,15 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from synctax.cluster.inputs.read_jobs import JobsRead
+from synctax.cluster.machines import Cluster
+from synctax.cluster.settings import Contention
 from synctax.cluster.sweep import Sweep, rate_text
 from synctax.cluster.sweep_lines import SETTINGS, Interval, Line
+from synctax.report.simulate_words import least_share, links, of_jobs, where
 from synctax.report.tables import Field, Sentence, table
 from synctax.texts import (
     ABSENT,
@@ -23,12 +28,33 @@ if TYPE_CHECKING:
 TITLES = {"nic_gb_per_s": "NIC", "demand_basis": "basis"}
 
 
-def parts(found: Sweep, lines: Sequence[Line]) -> "Iterator[RenderableType | str]":
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """What all simulations of a sweep share.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    read : JobsRead
+        Jobs of the first of them.
+    contention : Contention
+        What lines do not differ in.
+    """
+
+    cluster: Cluster
+    read: JobsRead
+    contention: Contention
+
+
+def parts(
+    found: Sweep, lines: Sequence[Line], shared: Shared
+) -> "Iterator[RenderableType | str]":
     """Lay out a sweep: the table, what all lines share, what went wrong."""
     varied = [name for name in SETTINGS if len({one.setting[name] for one in lines}) > 1]
     yield table([*_settings(lines, varied), *_numbers(lines)])
     yield ""
     yield from map(Sentence, words(found, lines, varied))
+    yield from map(Sentence, assumed(lines, shared))
     for one, error in found.failed:
         yield Sentence(f"failed: {error}" if str(one) in str(error) else f"{one}: {error}")
 
@@ -140,10 +166,31 @@ def words(found: Sweep, lines: Sequence[Line], varied: Sequence[str]) -> Iterato
     jobs = {row["jobs"] for row in found.records()} - {None}
     of = f" of {' or '.join(counted(one, 'job') for one in sorted(jobs))}" if jobs else ""
     if seeds > 1:
-        ratios = "; × first: over the first line, seed by seed" if len(lines) > 1 else ""
+        first = "the first line" if lines[0].failed < seeds else "the first line that ran"
+        ratios = f"; × first: over {first}, seed by seed" if len(lines) > 1 else ""
         yield (
             f"means over {counted(seeds, 'seed')}{of}, ± half the 95 % interval (Student's "
             f"t){ratios}"
         )
     else:
         yield f"one seed{of}, so no intervals; --seeds 0:10 has them"
+
+
+def assumed(lines: Sequence[Line], shared: Shared) -> Iterator[str]:
+    """Say what was simulated on, and by which assumptions beside those of lines."""
+    on = where(shared.cluster)
+    if any(one.setting["nic_gb_per_s"] is None for one in lines):
+        on += f"; {links(shared.cluster)}"
+    models, how = {one.setting["model"] for one in lines}, shared.contention
+    if "mosim" in models:
+        solo = "; factors over those alone" if how.normalise_solo else ""
+        on += f"; mosim: {least_share(how)}{solo}"
+    if "pollux" in models:
+        scope = "iterations" if how.static_scope == "time" else "network time"
+        on += f"; pollux: {scope} × {number(how.static_factor)}"
+    if how.placement_aware:
+        on += "; NVLink within servers"
+    yield on
+    said = of_jobs(shared.read.jobs, shared.read.pool)
+    if said:
+        yield said

@@ -298,3 +298,28 @@ def test_a_pool_tells_the_speeds_of_a_mixed_cluster_as_it_does_in_simulate(
     (row,) = rows(sweep(*args, "--format", "json"))
     one = json.loads(run("simulate", *args, "--format", "json").stdout)
     assert row["jct_mean_s"] == one["jct_mean_s"]
+
+
+def test_the_table_says_on_what_and_by_which_assumptions(sweep):
+    shown = sweep(
+        *("drawn.csv", "--cluster", "mosim-2x8", "--models", "mosim,pollux"),
+        *("--static-factor", "1.2", "--min-bandwidth-share", "0.05"),
+    ).stdout
+    text = " ".join(shown.split())
+    assert "16 GPUs of mosim-2x8 (2 servers); NICs carry 625 MB a second" in text
+    assert "mosim: at least 5.0 % of a NIC a job; pollux: iterations × 1.2" in text
+    assert "profiles of 3 jobs are of the pool default" in text
+    swept = sweep("trace.csv", *BOTH, "--nic-gb-per-s", "1,2", "--models", "tiresias")
+    assert "NICs carry" not in swept.stdout
+    assert "mosim:" not in swept.stdout
+
+
+def test_what_ran_is_held_against_the_first_line_that_ran(sweep):
+    shown = sweep(
+        *("trace.csv", "--cluster", "mosim-2x8", "--seeds", "0:2"),
+        *("--policies", "own.py:wrong,bin-packing,spread"),
+    ).stdout
+    assert "× first: over the first line that ran" in " ".join(shown.split())
+    ratios = [line.split() for line in shown.splitlines()[2:5]]
+    assert ratios[0][1:3] == ["–", "–"]
+    assert ratios[1][3] == "1"
