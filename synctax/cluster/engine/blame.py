@@ -58,9 +58,9 @@ class Blame:
             # equally bad links count alike
             each = (1 - one.alone_stretch / one.stretch) / len(worst)
             lost = [each / demand if (demand := others(at, one)) else 0.0 for at in worst]
-            history.add(now_ns, worst, lost)
+            history.add(now_ns, worst, tuple(lost))
         else:
-            history.add(now_ns, (), [])
+            history.add(now_ns, (), ())
         if len(history) >= LONGEST:
             self._charge(one, history, now_ns)
             history.renew(self._gone(one), now_ns)

@@ -11,7 +11,7 @@ from synctax.arrays import F64, I64
 LONGEST = 512
 """Changes that are kept of a job; more are charged to others and forgotten."""
 
-_State = tuple[tuple[int, ...], list[float]]
+_State = tuple[tuple[int, ...], tuple[float, ...]]
 """Links on which a job is slowed, and what it loses on each of every ns, for a byte a
 second that others demand there."""
 
@@ -72,13 +72,13 @@ class History:
     def __init__(self, now_ns: int, left: Mapping[int, int]) -> None:
         self.left = left
         self._begin_ns = [now_ns]
-        self._states: list[_State] = [((), [])]
+        self._states: list[_State] = [((), ())]
 
     def __len__(self) -> int:
         """Count changes."""
         return len(self._states)
 
-    def add(self, now_ns: int, worst: tuple[int, ...], lost: list[float]) -> None:
+    def add(self, now_ns: int, worst: tuple[int, ...], lost: tuple[float, ...]) -> None:
         """Take notice of how a job is slowed from now on.
 
         Parameters
@@ -86,7 +86,7 @@ class History:
         now_ns : int
         worst : tuple of int
             Links on which it is; none where it is not.
-        lost : list of float
+        lost : tuple of float
             On each of every ns, for a byte a second that others demand there.
         """
         state = worst, lost
