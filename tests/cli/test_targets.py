@@ -89,3 +89,7 @@ def test_files_that_are_no_input_and_devices_are_written(run, files):
     assert run(*SIMULATE, "-q", "-o", "out.csv").exit_code == 0
     assert Path("out.csv").read_text().startswith("job_id,")
     assert run(*SIMULATE, "-q", "-o", "/dev/null").exit_code == 0
+    # no file is called so, whatever the command makes of it
+    odd = run(*SIMULATE, "-q", "--policy", "a\0b", "-o", "out.csv")
+    assert odd.exit_code == 2
+    assert "Invalid value for --policy" in odd.stderr
