@@ -204,12 +204,10 @@ def sweep(
     -------
     Sweep
         In the order of `choices.combinations()`, whatever `workers` is. A combination that
-        cannot be simulated keeps its place, with its error.
+        cannot be simulated, or whose process was killed, keeps its place, with its error.
 
     Raises
     ------
-    WorkerLostError
-        If a worker was killed or its memory ran out; it names the combinations.
     ValueError
         If nothing is to be combined, or a choice is named twice.
     """
@@ -217,7 +215,7 @@ def sweep(
     names = [str(one) for one in whole]
     run = partial(_one, whole, cluster, contention or Contention(), load)
     told = None if on_progress is None else partial(_tell, on_progress)
-    done = map_tasks(run, names, workers=workers, on_progress=told)
+    done = map_tasks(run, names, workers=workers, on_progress=told, go_on=True)
     found = tuple(one if isinstance(one, SynctaxError) else one[0] for one in done)
     noted = [None if isinstance(one, SynctaxError) else one[1] for one in done]
     return Sweep(whole, found, tuple(merged(names, noted)))

@@ -7,10 +7,9 @@ import signal
 import sys
 import threading
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import resource_tracker
@@ -18,29 +17,25 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import FrameType
-from typing import Any, Literal, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from synctax.errors import SynctaxError
+from synctax.trace.pool_worker import (
+    Function,
+    OnBytes,
+    Outcome,
+    WorkerLostError,
+    call,
+    silent,
+    work,
+    worker_lost,
+)
 
 T = TypeVar("T")
-OnBytes = Callable[[int], None]
-Function = Callable[[int, OnBytes], T]
-Outcome = Literal["done", "failed", "progress"]
 Context = ForkContext | SpawnContext
-
-PROGRESS_BYTES = 1 << 20
-"""Progress is passed on in steps of at least this many bytes."""
 
 STOP_GRACE_S = 0.5
 """How long stopped workers may take to remove their temporary files."""
-
-MOST_NAMED = 5
-"""How many files or other tasks an error message names."""
-
-
-class WorkerLostError(SynctaxError):
-    """A worker ended without an answer: the system killed it, or memory ran out."""
 
 
 def map_files(
@@ -101,6 +96,7 @@ def map_tasks(
     order: Sequence[int] | None = None,
     workers: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
+    go_on: bool = False,
 ) -> list[T | SynctaxError]:
     """Call `function(at, on_progress)` for every number from 0, several at a time.
 
@@ -121,6 +117,9 @@ def map_tasks(
         At most this many processes; default: the cores this process may use.
     on_progress : callable, optional
         Called here with the number of a task and what it did since its last call.
+    go_on : bool
+        Where a worker is lost, its task comes to that error, and another worker takes its
+        place.
 
     Returns
     -------
@@ -131,7 +130,7 @@ def map_tasks(
     Raises
     ------
     WorkerLostError
-        If a worker was killed or its memory ran out.
+        If a worker was killed or its memory ran out, and not `go_on`.
     ValueError
         If `workers` is below 1.
     Exception
@@ -141,14 +140,32 @@ def map_tasks(
         raise ValueError(f"workers must be at least 1, got {workers}")
     count = min(workers or available_cores(), len(names))
     if count > 1:
+        report = on_progress is not None
         new = _Crew(names, range(len(names)) if order is None else order)
-        with _started(count, function, new, report=on_progress is not None) as crew:
-            return crew.collect(on_progress)
-    if on_progress is None:
-        return [_call(function, at, name, _silent) for at, name in enumerate(names)]
+        with _started(count, function, new, report=report) as crew:
+            another = partial(_add, crew, function, report=report) if go_on else None
+            return crew.collect(on_progress, another)
     return [
-        _call(function, at, name, partial(on_progress, at)) for at, name in enumerate(names)
+        _here(function, at, name, on_progress, go_on=go_on) for at, name in enumerate(names)
     ]
+
+
+def _here(
+    function: Function[T],
+    at: int,
+    name: str,
+    on_progress: Callable[[int, int], None] | None,
+    *,
+    go_on: bool,
+) -> T | SynctaxError:
+    """Call the function in this process."""
+    emit = silent if on_progress is None else partial(on_progress, at)
+    try:
+        return call(function, at, name, emit)
+    except WorkerLostError as error:
+        if not go_on:
+            raise
+        return error
 
 
 def available_cores() -> int:
@@ -162,45 +179,6 @@ def available_cores() -> int:
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-class _Meter:
-    """Adds up bytes and passes them on in large steps."""
-
-    def __init__(self, emit: Callable[[int], None]) -> None:
-        self.emit = emit
-        self.pending = 0
-
-    def __call__(self, n: int) -> None:
-        self.pending += n
-        if self.pending >= PROGRESS_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        if self.pending:
-            n, self.pending = self.pending, 0
-            self.emit(n)
-
-
-def _silent(n: int) -> None:
-    """Progress that nobody asked for."""
-
-
-def _call(
-    function: Function[T], at: int, name: str, emit: Callable[[int], None]
-) -> T | SynctaxError:
-    meter = _Meter(emit)
-    try:
-        return function(at, meter)
-    except SynctaxError as error:
-        return error
-    except MemoryError as error:
-        raise _worker_lost("memory ran out", [name]) from error
-    finally:
-        meter.flush()
-
-
-# ------------------------------------------------------------------ in the parent
 
 
 @dataclass(slots=True)
@@ -220,8 +198,15 @@ class _Crew:
         self.workers: list[_Worker] = []
         self.queue = iter(order)
 
-    def collect(self, on_progress: Callable[[int, int], None] | None) -> list[Any]:
-        """Hand out every task, and bring the results in the order of their names."""
+    def collect(
+        self,
+        on_progress: Callable[[int, int], None] | None,
+        another: Callable[[], None] | None = None,
+    ) -> list[Any]:
+        """Hand out every task, and bring the results in the order of their names.
+
+        `another` starts a worker in place of one that is lost; without it, that is raised.
+        """
         results: list[Any] = [None] * len(self.names)
         for worker in self.workers:
             self._assign(worker)
@@ -229,10 +214,15 @@ class _Crew:
             for connection in wait(list(busy)):
                 worker = busy[cast("Connection", connection)]
                 index = cast("int", worker.index)
-                outcome, value = self._receive(worker)
-                if outcome == "failed":
+                outcome, value = self._receive(worker, alone=another is not None)
+                if outcome == "lost" and another is not None:
+                    results[index] = value
+                    self._drop(worker)
+                    another()
+                    self._assign(self.workers[-1])
+                elif outcome in ("failed", "lost"):
                     raise value
-                if outcome == "done":
+                elif outcome == "done":
                     results[index] = value
                     self._assign(worker)
                 elif on_progress is not None:
@@ -241,41 +231,54 @@ class _Crew:
 
     def stop(self, *, at_once: bool) -> None:
         """End every worker; none is left when this returns."""
-        for worker in self.workers:
-            worker.connection.close()
-            if at_once:
-                worker.process.terminate()
-        deadline = time.monotonic() + STOP_GRACE_S
-        for worker in self.workers:
-            worker.process.join(max(0.0, deadline - time.monotonic()))
-            if worker.process.is_alive():
-                worker.process.kill()
-                worker.process.join()
+        _end(self.workers, at_once=at_once)
 
     def _assign(self, worker: _Worker) -> None:
         worker.index = next(self.queue, None)
         if worker.index is not None:
-            try:
+            # a worker that is gone is found where its answer is read
+            with suppress(OSError):
                 worker.connection.send(worker.index)
-            except OSError as error:
-                raise self._lost(worker) from error
 
-    def _receive(self, worker: _Worker) -> tuple[Outcome, Any]:
+    def _drop(self, worker: _Worker) -> None:
+        """End one worker, if it has not ended."""
+        self.workers.remove(worker)
+        _end([worker], at_once=True)
+
+    def _receive(self, worker: _Worker, *, alone: bool) -> tuple[Outcome, Any]:
         try:
             data = worker.connection.recv_bytes()
-        except (EOFError, OSError) as error:
-            raise self._lost(worker) from error
+        except (EOFError, OSError):
+            return "lost", self._lost([worker] if alone else self._reading(worker))
         message: tuple[Outcome, Any] = pickle.loads(data)  # noqa: S301 - from our own child
         return message
 
-    def _lost(self, worker: _Worker) -> WorkerLostError:
-        worker.process.join(STOP_GRACE_S)
+    def _reading(self, first: _Worker) -> list[_Worker]:
+        """List who is at work, one of them first: memory is short for all of them."""
         reading = [w for w in self.workers if w.index is not None]
-        reading.sort(key=lambda other: other is not worker)
-        return _worker_lost(
-            f"a worker process {_ending(worker.process.exitcode)}",
+        reading.sort(key=lambda other: other is not first)
+        return reading
+
+    def _lost(self, reading: Sequence[_Worker]) -> WorkerLostError:
+        process = reading[0].process
+        process.join(STOP_GRACE_S)
+        return worker_lost(
+            f"a worker process {_ending(process.exitcode)}",
             [self.names[cast("int", w.index)] for w in reading],
         )
+
+
+def _end(workers: Sequence[_Worker], *, at_once: bool) -> None:
+    for worker in workers:
+        worker.connection.close()
+        if at_once:
+            worker.process.terminate()
+    deadline = time.monotonic() + STOP_GRACE_S
+    for worker in workers:
+        worker.process.join(max(0.0, deadline - time.monotonic()))
+        if worker.process.is_alive():
+            worker.process.kill()
+            worker.process.join()
 
 
 @contextmanager
@@ -305,7 +308,7 @@ def _start(
         if isinstance(context, SpawnContext):
             inherited = []
         process = context.Process(
-            target=_work,
+            target=work,
             args=(theirs, inherited, function, tuple(crew.names), report),
             daemon=True,
         )
@@ -316,6 +319,13 @@ def _start(
             process.start()
         theirs.close()
         crew.workers.append(_Worker(process, ours))
+
+
+def _add(crew: _Crew, function: Function[Any], *, report: bool) -> None:
+    """Start one more worker."""
+    context = _context()  # other threads may run by now
+    with _interrupt_held():
+        _start(crew, 1, function, context, report=report)
 
 
 def _context() -> Context:
@@ -348,70 +358,3 @@ def _ending(exit_code: int | None) -> str:
     if exit_code is not None and exit_code < 0:
         return f"was killed by {signal.Signals(-exit_code).name}"
     return f"ended with code {exit_code}"
-
-
-def _worker_lost(what: str, names: Sequence[str]) -> WorkerLostError:
-    named = ", ".join(names[:MOST_NAMED])
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return WorkerLostError(
-        f"{what} while at work on {named}{more}; if memory ran out, use fewer --workers"
-    )
-
-
-# ------------------------------------------------------------------ in a worker
-
-
-def _work(
-    connection: Connection,
-    inherited: list[Connection],
-    function: Function[Any],
-    names: Sequence[str],
-    report: bool,
-) -> None:
-    # Held since before the fork, so that none meets the parent's handler.
-    signal.signal(signal.SIGTERM, _leave)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    for other in inherited:
-        other.close()
-
-    def send(n: int) -> None:
-        try:
-            connection.send_bytes(_encode("progress", n))
-        except OSError:  # the parent is gone; this must not pass for a bad file
-            sys.exit(1)
-
-    try:
-        while True:
-            at = connection.recv()
-            emit = send if report else _silent
-            connection.send_bytes(_attempt(function, at, names[at], emit))
-    except (EOFError, OSError):
-        return  # the parent wants no more, or is gone
-
-
-def _leave(_signum: int, _frame: FrameType | None) -> NoReturn:
-    sys.exit(1)
-
-
-def _attempt(
-    function: Function[Any], at: int, name: str, send: Callable[[int], None]
-) -> bytes:
-    try:
-        return _encode("done", _call(function, at, name, send))
-    except Exception as error:  # noqa: BLE001 - raised again in the parent
-        return _encode_error(error)
-
-
-def _encode(outcome: Outcome, value: object) -> bytes:
-    return pickle.dumps((outcome, value), protocol=pickle.HIGHEST_PROTOCOL)
-
-
-def _encode_error(error: Exception) -> bytes:
-    text = "".join(traceback.format_exception(error))
-    error.add_note(f"in the worker:\n{text}")
-    try:
-        data = _encode("failed", error)
-        pickle.loads(data)  # noqa: S301 - what fails, fails here and not in the parent
-    except Exception:  # noqa: BLE001 - an error that cannot travel is told in words
-        return _encode("failed", RuntimeError(text))
-    return data

@@ -1,5 +1,7 @@
 """Many simulations of one trace."""
 
+import os
+import signal
 from dataclasses import replace
 from functools import partial
 
@@ -266,3 +268,22 @@ ODD = Note("odd", 3, "odd jobs", "line 2")
 )
 def test_notes_of_many_runs_say_how_many_have_what(noted, told):
     assert list(merged("ab", noted)) == told
+
+
+def killed_of_seed_1(cluster: Cluster, seed: int) -> Jobs:
+    if seed == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return load(cluster, seed)
+
+
+def test_a_combination_whose_process_is_killed_keeps_its_place():
+    few = Choices(("spread",), ("fifo",), seeds=(0, 1, 2, 3))
+    found = sweep(few, CLUSTER, killed_of_seed_1, workers=2)
+    ((one, error),) = found.failed
+    assert one.seed == 1
+    assert (
+        "killed by SIGKILL while at work on spread, fifo, mosim, iteration, seed 1;"
+        in str(error)
+    )
+    whole = sweep(replace(few, seeds=(0, 2, 3)), CLUSTER, load, workers=1)
+    assert [told for told in found.found if told is not error] == list(whole.found)

@@ -16,7 +16,8 @@ import pytest
 
 from synctax.errors import BadInputError, SynctaxError
 from synctax.trace import pool
-from synctax.trace.pool import PROGRESS_BYTES, WorkerLostError, map_files, map_tasks
+from synctax.trace.pool import map_files, map_tasks
+from synctax.trace.pool_worker import PROGRESS_BYTES, WorkerLostError, work
 
 
 @pytest.fixture
@@ -137,7 +138,7 @@ def worker(paths):
         parent.start()
         try:
             with theirs:
-                pool._work(theirs, list(inherited), of_path, paths, report)
+                work(theirs, list(inherited), of_path, paths, report)
         finally:
             parent.join()
             signal.signal(signal.SIGTERM, before)
@@ -192,7 +193,7 @@ def test_a_worker_whose_parent_is_gone_ends_within_a_file(paths):
     ours.send(0)
     try:
         with theirs, pytest.raises(SystemExit, match="1"):
-            pool._work(theirs, [], leave_parent, paths, report=True)
+            work(theirs, [], leave_parent, paths, report=True)
         with pytest.raises(SystemExit, match="1"):
             signal.raise_signal(signal.SIGTERM)
     finally:
@@ -451,3 +452,44 @@ def die(at, on_progress):
 def test_a_lost_task_is_named():
     with pytest.raises(WorkerLostError, match=r"while at work on (first|second)"):
         map_tasks(die, ["first", "second"], workers=2)
+
+
+def die_on_2(at, on_progress):
+    if at == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return at
+
+
+def exhaust_on_2(at, on_progress):
+    if at == 2:
+        raise MemoryError
+    return at
+
+
+@pytest.mark.parametrize("many", [2, 3])
+def test_who_goes_on_has_all_results_but_that_of_the_lost_task(many, start):
+    found = map_tasks(die_on_2, list("abcdef"), workers=many, go_on=True)
+    assert isinstance(found[2], WorkerLostError)
+    assert "SIGKILL while at work on c; if memory" in str(found[2])
+    assert found[:2] + found[3:] == [0, 1, 3, 4, 5]
+
+
+@pytest.mark.parametrize("many", [1, 2])
+def test_who_goes_on_has_an_error_where_memory_ran_out(many):
+    found = map_tasks(exhaust_on_2, list("abcd"), workers=many, go_on=True)
+    assert "memory ran out while at work on c" in str(found[2])
+    assert found[:2] + found[3:] == [0, 1, 3]
+
+
+def test_a_crew_whose_workers_all_die_comes_to_an_end():
+    found = map_tasks(die, list("abcde"), workers=2, go_on=True)
+    assert [type(one) for one in found] == [WorkerLostError] * 5
+
+
+def test_who_goes_on_raises_what_is_a_fault_of_the_function():
+    with pytest.raises(ZeroDivisionError):
+        map_tasks(fail, list("ab"), workers=2, go_on=True)
+
+
+def fail(at, on_progress):
+    return 1 // 0
