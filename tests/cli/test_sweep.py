@@ -309,6 +309,8 @@ def test_the_table_says_on_what_and_by_which_assumptions(sweep):
     assert "16 GPUs of mosim-2x8 (2 servers); NICs carry 625 MB a second" in text
     assert "mosim: at least 5.0 % of a NIC a job; pollux: iterations × 1.2" in text
     assert "profiles of 3 jobs are of the pool default" in text
+    other = sweep("trace.csv", *BOTH, "--normalise-solo", "--placement-aware").stdout
+    assert "factors over those alone; NVLink within servers" in " ".join(other.split())
     swept = sweep("trace.csv", *BOTH, "--nic-gb-per-s", "1,2", "--models", "tiresias")
     assert "NICs carry" not in swept.stdout
     assert "mosim:" not in swept.stdout

@@ -281,9 +281,7 @@ def test_a_combination_whose_process_is_killed_keeps_its_place():
     found = sweep(few, CLUSTER, killed_of_seed_1, workers=2)
     ((one, error),) = found.failed
     assert one.seed == 1
-    assert (
-        "killed by SIGKILL while at work on spread, fifo, mosim, iteration, seed 1;"
-        in str(error)
-    )
+    where = "spread, fifo, mosim, iteration, seed 1"
+    assert f"killed by SIGKILL while at work on {where};" in str(error)
     whole = sweep(replace(few, seeds=(0, 2, 3)), CLUSTER, load, workers=1)
     assert [told for told in found.found if told is not error] == list(whole.found)
