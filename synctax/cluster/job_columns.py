@@ -32,9 +32,9 @@ def job_csv(columns: Mapping[str, Sequence[object]]) -> str:
 
     Examples
     --------
-    >>> print(job_csv({"job_id": ["a"], "submit_s": [0.5], "gpus": [8], "duration_s": [60]}))
+    >>> print(job_csv({"job_id": ["a"], "submit_s": [0.5], "gpus": [8], "duration_s": [6]}))
     job_id,submit_s,gpus,duration_s
-    a,0.5,8,60
+    a,0.5,8,6
     <BLANKLINE>
     """
     names = [one.name for one in JOB_COLUMNS]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from synctax.cluster.engine import simulate
+from synctax.cluster.inputs.cluster_file import cluster_of
 from synctax.cluster.jobs import simple_jobs
 from synctax.cluster.machines import uniform
 from synctax.cluster.policies.ask import ask
@@ -14,6 +15,7 @@ from synctax.cluster.policies.free import FreeGpus
 from synctax.cluster.policies.lookup import installed, policy
 from synctax.cluster.policies.policy import JobView
 from synctax.errors import SynctaxError
+from synctax.planning.inputs.yaml_file import read_yaml
 from tests.conftest import ROOT
 
 OWN = ROOT / "examples" / "cluster" / "own_policy.py"
@@ -366,6 +368,15 @@ def test_a_policy_that_an_installed_package_offers_is_found_and_listed(offered):
     assert "policy broken cannot be loaded: AttributeError" in refused(
         lambda: policy("broken")
     )
+
+
+def test_a_cluster_file_may_name_what_is_installed_and_nothing_of_it_runs(offered):
+    offered("racks", "by-rack = mine_offered:first")
+    sys.modules.pop("mine_offered", None)
+    text = b"servers: [{gpus: 8, nic_bytes_per_s: 1e9}]\npolicy: by-rack\n"
+    section = read_yaml(text, name="x.yaml", kind="a cluster")
+    assert cluster_of(section, name="x").policy == "by-rack"
+    assert "mine_offered" not in sys.modules
 
 
 def test_a_name_that_two_packages_offer_is_refused(offered):
