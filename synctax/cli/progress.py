@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from synctax.report.streams import say
-from synctax.texts import rate_gb_per_s, size_bytes
+from synctax.texts import BYTES_PER_GB, rate_gb_per_s, size_bytes
 
 PLAIN_INTERVAL_S = 10.0
 """Time between lines where stderr is no terminal."""
@@ -34,7 +34,7 @@ class _Done:
         return (
             f"{self.files} of {self.total_files} files, "
             f"{size_bytes(self.bytes)} of {size_bytes(self.total_bytes)}, "
-            f"{rate_gb_per_s(self.bytes / elapsed_s / 1e9)}"
+            f"{rate_gb_per_s(self.bytes / elapsed_s / BYTES_PER_GB)}"
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from synctax.arrays import I64
+from synctax.arrays import I64, NS_PER_S
 from synctax.collectives.matches import Matches
 from synctax.collectives.model import RankCollectives
 from synctax.collectives.summary import ranks_text
@@ -85,7 +85,7 @@ def refuse_other_run(
         raise SynctaxError(reason)
     source = injections.sources[int(injections.source[mine[0]])]
     first_ns = int(injections.start_ns[mine].min())
-    apart_s = (first_ns - rank.window_start_ns) / 1e9
+    apart_s = (first_ns - rank.window_start_ns) / NS_PER_S
     when = "before" if apart_s < 0 else "after"
     raise BadInputError(
         f"{source} is of another run than {rank.path}: none of {mine.size} delays lies in "
