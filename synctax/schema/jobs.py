@@ -29,6 +29,7 @@ JOB_COLUMNS: Final = (
         "network time of an iteration with all workers on one server",
     ),
     Column("barriers", "float", "", "times of an iteration at which all workers meet"),
+    Column("tax_s", "float", "s", "of an iteration, what workers wait for each other"),
     Column("servers", "str", "", "where it has to run, server:GPUs, such as 0:4;1:4"),
     Column("start_s", "float", "s", "measured start, from the same zero"),
     Column("end_s", "float", "s", "measured end, from the same zero"),

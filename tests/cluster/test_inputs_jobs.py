@@ -507,9 +507,7 @@ def test_columns_that_other_commands_write_are_not_noted():
     more = [one for one in (*CONVERT.names, *CHARACTERIZE.names) if one not in NAMES]
     assert {"model", "gpu_type"} <= set(more)
     found = read(f"{NEEDED},{','.join(more)}\na,0,1,1{',' * len(more)}\n")
-    unknown, drawn = found.notes
-    assert (unknown.count, "tax_s" in unknown.detail) == (1, True)
-    assert drawn.reason == "jobs_drawn"
+    assert [one.reason for one in found.notes] == ["jobs_drawn"]
 
 
 def test_what_was_inferred_is_noted():
@@ -614,6 +612,19 @@ def test_the_tax_is_part_of_an_iteration_and_another_workloads_microseconds_are_
     assert found.iteration_s[0] == pytest.approx(3 + tax_s)
     with pytest.raises(ValueError, match="in proportion to their own computation"):
         read(text, tax=plan_tax(FITTED, form="absolute"))
+
+
+def test_a_tax_that_a_row_tells_is_taken_in_place_of_the_models():
+    text = f"{NEEDED},compute_s,network_s,network_bytes,tax_s\n"
+    text += "a,0,4,60,2,1,8,0.5\nb,0,4,60,2,1,8,\n"
+    assert read(text).jobs.tax_s.tolist() == [0.5, 0.0]
+    found = read(text, tax=plan_tax(FITTED))
+    of_model = 2 * 0.02 * (1.0 + 0.5 * np.euler_gamma)
+    assert found.jobs.tax_s.tolist() == pytest.approx([0.5, of_model])
+    own = next(one for one in found.notes if one.reason == "tax_of_rows")
+    assert own.count == 1
+    with pytest.raises(BadInputError, match="tax_s is '-1'; expected a time in seconds"):
+        read(f"{NEEDED},tax_s\na,0,4,60,-1\n")
 
 
 @pytest.mark.parametrize("row", [f"{'a' * 300}\n", f"{' ' * 300},\n"])

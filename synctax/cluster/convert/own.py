@@ -32,6 +32,7 @@ _MOST = {
     "network_bytes": MOST_BYTES,
     "local_network_s": LARGEST_S,
     "barriers": LARGEST_COUNT,
+    "tax_s": LARGEST_S,
 }
 _PLACE = re.compile(r"\s*([0-9]{1,9})\s*:\s*([0-9]{1,9})\s*")
 

@@ -51,7 +51,7 @@ class JobRows:
         Whether the row tells its own profile.
     compute_s, network_s, network_bytes : (n,) float64
         NaN where it does not.
-    local_network_s, barriers, start_s, end_s : (n,) float64
+    local_network_s, barriers, tax_s, start_s, end_s : (n,) float64
         NaN where the file does not tell.
     pinned : tuple of Placement or None
     """
@@ -69,6 +69,7 @@ class JobRows:
     network_bytes: F64
     local_network_s: F64
     barriers: F64
+    tax_s: F64
     start_s: F64
     end_s: F64
     pinned: tuple[Placement | None, ...]
@@ -123,6 +124,7 @@ def job_rows(table: JobTable, cluster: Cluster, faults: Faults) -> JobRows:
         network_bytes,
         times(table, faults, "local_network_s"),
         barriers,
+        times(table, faults, "tax_s"),
         times(table, faults, "start_s"),
         times(table, faults, "end_s"),
         pins(table, gpus, cluster, faults),

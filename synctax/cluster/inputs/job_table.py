@@ -40,7 +40,7 @@ LONGEST_LINE: Final = 8 * 1024 * 1024
 """Characters; a line of more is no row of jobs."""
 
 _NAMES: Final = tuple(one.name for one in JOB_COLUMNS)
-_OURS: Final = frozenset((*CONVERT.names, *CHARACTERIZE.names)) - {"tax_s"}
+_OURS: Final = frozenset((*CONVERT.names, *CHARACTERIZE.names))
 """What `convert` writes, and what is pasted from `characterize`: not noted, but for the
 tax, which somebody may expect to count."""
 

@@ -145,9 +145,9 @@ def jobs_of(
     _check_local(rows, profiled, table.name)
     source = np.where(drawn, f"drawn from the pool, seed {seed}", NAMED)
     source[rows.given] = GIVEN
-    tax_s, of_tax = job_tax(tax, rows.gpus, profiled.compute_s, profiled.barriers)
+    charged, of_tax = job_tax(tax, rows.gpus, profiled.compute_s, profiled.barriers)
     bytes_of = _counted(rows, profiled, counting)
-    notes = (later, *_notes(rows, drawn, pool, seed), *profiled.notes)
+    notes = (later, *_notes(rows, drawn, pool, seed), *profiled.notes, _taxed(rows, tax))
     return JobsRead(
         jobs=Jobs(
             job_id=tuple(rows.job_id),
@@ -156,7 +156,7 @@ def jobs_of(
             duration_ns=rows.duration_ns,
             compute_s=profiled.compute_s,
             network_s=profiled.network_s,
-            tax_s=tax_s,
+            tax_s=np.where(np.isnan(rows.tax_s), charged, rows.tax_s),
             nic_bytes=bytes_of.nic,
             network_bytes=bytes_of.network,
             local_network_s=profiled.local_network_s,
@@ -173,6 +173,12 @@ def jobs_of(
         pool="" if pool is None or rows.given.all() else pool.name,
         notes=(*table.notes, *(one for one in notes if one.count), *of_tax),
     )
+
+
+def _taxed(rows: JobRows, tax: PlanTax | None) -> Note:
+    own = 0 if tax is None else int((~np.isnan(rows.tax_s)).sum())
+    detail = "jobs whose rows tell their own tax_s: it is taken in place of the tax model's"
+    return Note("tax_of_rows", own, detail)
 
 
 def _check_local(rows: JobRows, profiled: Profiled, name: str) -> None:
