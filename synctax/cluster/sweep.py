@@ -252,7 +252,7 @@ def merged(
             yield from first
         else:
             each = _each([mine for _name, mine in some])
-            yield Note(reason, len(some), f"of {runs:,} simulations, {each}", run)
+            yield Note(reason, len(some), f"simulations of {runs:,}, {each}", run)
 
 
 def _each(some: Sequence[tuple[Note, ...]]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from synctax.cluster.inputs.read_jobs import JobsRead
 from synctax.cluster.machines import Cluster
 from synctax.cluster.settings import Contention
-from synctax.cluster.sweep import Sweep, rate_text
+from synctax.cluster.sweep import Combination, Sweep, rate_text
 from synctax.cluster.sweep_lines import SETTINGS, Interval, Line
 from synctax.report.simulate_words import least_share, links, of_jobs, where
 from synctax.report.tables import Field, Sentence, table
@@ -55,8 +55,19 @@ def parts(
     yield ""
     yield from map(Sentence, words(found, lines, varied))
     yield from map(Sentence, assumed(lines, shared))
+    yield from map(Sentence, failures(found))
+
+
+def failures(found: Sweep) -> Iterator[str]:
+    """Say what went wrong: each reason once, with the first combination that has it."""
+    alike: dict[str, list[Combination]] = {}
     for one, error in found.failed:
-        yield Sentence(f"failed: {error}" if str(one) in str(error) else f"{one}: {error}")
+        alike.setdefault(
+            str(error).removeprefix(f"{one}: ").replace(str(one), "it"), []
+        ).append(one)
+    for reason, some in alike.items():
+        more = f" (and {len(some) - 1:,} more)" if len(some) > 1 else ""
+        yield f"failed: {some[0]}{more}: {reason}"
 
 
 def _settings(lines: Sequence[Line], varied: Sequence[str]) -> Iterator[Field]:
@@ -78,6 +89,9 @@ def setting_text(name: str, value: Any, *, in_full: bool = False) -> str:
 
 
 def _numbers(lines: Sequence[Line]) -> Iterator[Field]:
+    if any(one.failed for one in lines):
+        ran = [f"{len(one.seeds) - one.failed} of {len(one.seeds)}" for one in lines]
+        yield Field("seeds", ran)
     yield _times("JCT", "jct_mean_s", lines)
     if len(lines) > 1:
         yield _ratio("× first", "jct_mean_s", lines)
@@ -165,15 +179,16 @@ def words(found: Sweep, lines: Sequence[Line], varied: Sequence[str]) -> Iterato
     seeds = len(lines[0].seeds)
     jobs = {row["jobs"] for row in found.records()} - {None}
     of = f" of {' or '.join(counted(one, 'job') for one in sorted(jobs))}" if jobs else ""
+    first = "the first line" if lines[0].failed < seeds else "the first line that ran"
+    ratios = f"; × first: over {first}" if len(lines) > 1 else ""
     if seeds > 1:
-        first = "the first line" if lines[0].failed < seeds else "the first line that ran"
-        ratios = f"; × first: over {first}, seed by seed" if len(lines) > 1 else ""
+        ratios += ", seed by seed" if ratios else ""
         yield (
             f"means over {counted(seeds, 'seed')}{of}, ± half the 95 % interval (Student's "
             f"t){ratios}"
         )
     else:
-        yield f"one seed{of}, so no intervals; --seeds 0:10 has them"
+        yield f"one seed{of}, so no intervals; --seeds 0:10 has them{ratios}"
 
 
 def assumed(lines: Sequence[Line], shared: Shared) -> Iterator[str]:

@@ -323,5 +323,7 @@ def test_what_ran_is_held_against_the_first_line_that_ran(sweep):
     ).stdout
     assert "× first: over the first line that ran" in " ".join(shown.split())
     ratios = [line.split() for line in shown.splitlines()[2:5]]
-    assert ratios[0][1:3] == ["–", "–"]
-    assert ratios[1][3] == "1"
+    assert ratios[0][1:6] == ["0", "of", "2", "–", "–"]
+    assert ratios[1][1:4] == ["2", "of", "2"]
+    assert ratios[1][6] == "1"
+    assert "seed 0 (and 1 more): policy own.py:wrong" in " ".join(shown.split())

@@ -227,7 +227,7 @@ def test_notes_of_simulations_are_told_once_with_how_many_have_them():
     (note,) = found.notes
     assert (note.reason, note.count) == ("profile_exceeds_nic", 2)
     assert note.where == "spread, fifo, 0.5 GB/s, mosim, iteration, seed 0"
-    assert note.detail.startswith("of 4 simulations, each with ")
+    assert note.detail.startswith("simulations of 4, each with ")
 
 
 def test_notes_of_reading_are_those_of_every_seed_and_nic():
@@ -238,7 +238,7 @@ def test_notes_of_reading_are_those_of_every_seed_and_nic():
     both = sweep(few, cluster, load, workers=1)
     (drawn,) = (note for note in both.notes if note.reason == "jobs_drawn")
     assert drawn.count == 2
-    assert "of 2 simulations, each with 1 × " in drawn.detail
+    assert "simulations of 2, each with 1 × " in drawn.detail
     assert "(the first; others differ)" in drawn.detail
     one = sweep(replace(few, seeds=(1,)), cluster, load, workers=1)
     (alone,) = (note for note in one.notes if note.reason == "jobs_drawn")
@@ -258,10 +258,10 @@ ODD = Note("odd", 3, "odd jobs", "line 2")
         ([(ODD,), (ODD,)], [ODD]),
         ([(ODD,), None], [ODD]),
         ([(ODD, ODD), (ODD, ODD)], [ODD, ODD]),
-        ([(), (ODD,)], [Note("odd", 1, "of 2 simulations, each with 3 × odd jobs", "b")]),
+        ([(), (ODD,)], [Note("odd", 1, "simulations of 2, each with 3 × odd jobs", "b")]),
         (
             [(ODD,), (replace(ODD, count=5),)],
-            [Note("odd", 2, "of 2 simulations, each with 3 to 5 × odd jobs", "a")],
+            [Note("odd", 2, "simulations of 2, each with 3 to 5 × odd jobs", "a")],
         ),
         ([None, None], []),
     ],

@@ -21,7 +21,7 @@ from synctax.cluster.convert.reasons import (
 )
 from synctax.cluster.convert.values import gpus_text
 from synctax.cluster.jobs import LARGEST_S
-from synctax.cluster.model_names import meant, plain
+from synctax.cluster.model_names import meant
 from synctax.planning.possible import LARGEST_COUNT
 
 _EXACT = 1e-6
@@ -34,7 +34,6 @@ class Kept:
     def __init__(self, options: Options, workloads: Mapping[str, str]) -> None:
         self._options = options
         self._workloads = workloads
-        self._known = {plain(name) for name in workloads.values()}
         self._at: dict[str, int] = {}
         self.job_id: list[str] = []
         self.submit_s, self.duration_s = array("d"), array("d")
@@ -96,7 +95,7 @@ class Kept:
         for name, value in more.items():
             self.more.setdefault(name, {})[len(self.job_id)] = value
         told = str(more.get("workload", ""))
-        if told and "compute_s" not in more and plain(told) not in self._known:
+        if told and "compute_s" not in more and meant(told, self._workloads) is None:
             tally.infer(
                 "workload_unknown",
                 "jobs with a workload that the built-in pool does not have: simulate needs "
