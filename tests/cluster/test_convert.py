@@ -291,10 +291,11 @@ def test_a_workload_that_the_pool_has_not_is_noted(tmp_path):
     path.write_text(
         "job_id,submit_s,gpus,duration_s,workload,compute_s,network_s,network_bytes\n"
         "a,0,8,1,VGG16,,,\nb,0,8,1,mine,,,\nc,0,8,1,mine,1,1,1e9\n"
+        "d,0,8,1,bert,,,\n"
     )
     found = read(path)
     assert (found.workload, noted(found)) == (
-        ("VGG16", "mine", "mine"),
+        ("VGG16", "mine", "mine", "bert"),
         {"workload_unknown": 1},
     )
 
