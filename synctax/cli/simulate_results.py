@@ -101,6 +101,7 @@ def told(found: Found) -> dict[str, Any]:
         "spread": {name: asdict(one) for name, one in spreads(times(simulation)).items()},
         "widths": _records(by_width(simulation)),
         "links": _links(simulation),
+        "links_idle": int((simulation.use.busy_s == 0).sum()),
         "interference": None if pairs is None else _pairs(simulation),
         "interference_pairs": None if pairs is None else int(pairs.job.size),
         "culprits": None if pairs is None else _culprits(simulation),
@@ -130,7 +131,8 @@ def _links(simulation: Simulation) -> list[dict[str, Any]]:
         strict=True,
     )
     keys = ("link", "bytes_per_s", "busy_s", "oversubscribed_s")
-    return [dict(zip(keys, row, strict=True)) for row in rows]
+    # of large clusters most may be idle
+    return [dict(zip(keys, row, strict=True)) for row in rows if row[2] > 0]
 
 
 def _pairs(simulation: Simulation) -> list[dict[str, Any]]:

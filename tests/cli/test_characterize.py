@@ -133,6 +133,12 @@ def test_a_profile_that_holds_for_one_placement_says_so_once(characterize):
     )
 
 
+@pytest.mark.parametrize(("per_server", "gpus"), [(4, [4, 8]), (3, [6])])
+def test_jobs_fill_servers_where_no_number_of_gpus_is_asked_for(rows, per_server, gpus):
+    found = rows("--workload", "vgg-16", "--gpus-per-server", per_server)
+    assert [one["gpus"] for one in found] == gpus
+
+
 def test_a_transformer_of_plan_is_trained_data_parallel(rows):
     asked = ("--model", "llama3-8b", "--sequence", 8192, "--gpu-type", "h100")
     one, _, _ = rows(*asked)

@@ -616,13 +616,16 @@ def test_the_tax_is_part_of_an_iteration_and_another_workloads_microseconds_are_
 
 def test_a_tax_that_a_row_tells_is_taken_in_place_of_the_models():
     text = f"{NEEDED},compute_s,network_s,network_bytes,tax_s\n"
-    text += "a,0,4,60,2,1,8,0.5\nb,0,4,60,2,1,8,\n"
+    text += "a,0,2,60,2,1,8,0.5\nb,0,4,60,2,1,8,\n"
     assert read(text).jobs.tax_s.tolist() == [0.5, 0.0]
     found = read(text, tax=plan_tax(FITTED))
     of_model = 2 * 0.02 * (1.0 + 0.5 * np.euler_gamma)
     assert found.jobs.tax_s.tolist() == pytest.approx([0.5, of_model])
     own = next(one for one in found.notes if one.reason == "tax_of_rows")
     assert own.count == 1
+    untold = read(text.replace("b,0,4", "b,0,2"), tax=plan_tax(FITTED)).notes
+    below = next(one for one in untold if one.reason == "tax_below_fit")
+    assert below.count == 1
     with pytest.raises(BadInputError, match="tax_s is '-1'; expected a time in seconds"):
         read(f"{NEEDED},tax_s\na,0,4,60,-1\n")
 
@@ -683,3 +686,9 @@ def test_models_are_called_here_as_traces_call_them(written, workload):
 def test_a_workload_of_the_very_name_goes_before_another_name_of_one():
     both = Pool("both", tuple(map(workload, ("bert-base", "bert"))), np.ones(2))
     assert (both.find("BERT"), both.find("bert_base")) == (1, 0)
+
+
+def test_a_parquet_file_is_called_so(tmp_path):
+    (tmp_path / "jobs.csv").write_bytes(b"PAR1\xb5\xff")
+    with pytest.raises(BadInputError, match="found Parquet; expected"):
+        read_jobs(tmp_path / "jobs.csv", uniform(1, 8, 1e9))

@@ -230,6 +230,11 @@ def _text_lines(data: bytes, name: str, wanted: Wanted) -> Iterator[str]:
                 )
             yield line
     except UnicodeDecodeError:
+        if data.startswith(b"PAR1"):
+            raise BadInputError(
+                f"{name}: found Parquet; expected {wanted.expected}, as -o jobs.csv "
+                "writes it"
+            ) from None
         at = _no_utf_8(data)
         raise BadInputError(
             f"{name}: found byte {data[at]:#04x} at {at:,}, which is no UTF-8; expected "

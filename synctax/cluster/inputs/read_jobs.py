@@ -145,9 +145,9 @@ def jobs_of(
     _check_local(rows, profiled, table.name)
     source = np.where(drawn, f"drawn from the pool, seed {seed}", NAMED)
     source[rows.given] = GIVEN
-    charged, of_tax = job_tax(tax, rows.gpus, profiled.compute_s, profiled.barriers)
+    tax_s, of_tax = _taxes(rows, profiled, tax)
     bytes_of = _counted(rows, profiled, counting)
-    notes = (later, *_notes(rows, drawn, pool, seed), *profiled.notes, _taxed(rows, tax))
+    notes = (later, *_notes(rows, drawn, pool, seed), *profiled.notes)
     return JobsRead(
         jobs=Jobs(
             job_id=tuple(rows.job_id),
@@ -156,7 +156,7 @@ def jobs_of(
             duration_ns=rows.duration_ns,
             compute_s=profiled.compute_s,
             network_s=profiled.network_s,
-            tax_s=np.where(np.isnan(rows.tax_s), charged, rows.tax_s),
+            tax_s=tax_s,
             nic_bytes=bytes_of.nic,
             network_bytes=bytes_of.network,
             local_network_s=profiled.local_network_s,
@@ -175,10 +175,20 @@ def jobs_of(
     )
 
 
-def _taxed(rows: JobRows, tax: PlanTax | None) -> Note:
-    own = 0 if tax is None else int((~np.isnan(rows.tax_s)).sum())
+def _taxes(
+    rows: JobRows, profiled: Profiled, tax: PlanTax | None
+) -> tuple[F64, tuple[Note, ...]]:
+    """Tell the tax of an iteration: of the row, else of the model."""
+    tax_s = rows.tax_s.copy()
+    left = np.isnan(tax_s)
+    tax_s[left], notes = job_tax(
+        tax, rows.gpus[left], profiled.compute_s[left], profiled.barriers[left]
+    )
+    own = int((~left).sum())
+    if tax is None or not own:
+        return tax_s, notes
     detail = "jobs whose rows tell their own tax_s: it is taken in place of the tax model's"
-    return Note("tax_of_rows", own, detail)
+    return tax_s, (Note("tax_of_rows", own, detail), *notes)
 
 
 def _check_local(rows: JobRows, profiled: Profiled, name: str) -> None:
