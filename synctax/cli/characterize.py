@@ -180,7 +180,7 @@ def characterize(
             gpus_per_server,
         )
         on = setup.On(
-            gpus or DEFAULT_GPUS,
+            gpus or _usual_gpus(gpus_per_server or 1),
             gpu_type or DEFAULT_GPU,
             dtype,
             nic_gb_per_s,
@@ -233,3 +233,9 @@ def _list(pool: Path | None, out: Output, *, gpus: bool) -> None:
         show(view.gpus(told) if gpus else view.workloads(told), out)
     else:
         emit(results.listed(told, table), out)
+
+
+def _usual_gpus(per_server: int) -> tuple[int, ...]:
+    """Give jobs that fill servers of so many GPUs, where no number is asked for."""
+    fitting = tuple(one for one in DEFAULT_GPUS if one % per_server == 0)
+    return fitting or (2 * per_server,)
