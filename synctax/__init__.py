@@ -28,16 +28,21 @@ if TYPE_CHECKING:
     from synctax.bandwidth.sweep import Link, Wait
     from synctax.bandwidth.sweep import sweep as best_bandwidth
     from synctax.bandwidth.topology import Domain, Layout
+    from synctax.cluster.convert.convert import convert
     from synctax.cluster.engine import simulate
     from synctax.cluster.fidelity import fidelity
+    from synctax.cluster.generate import philly_like
+    from synctax.cluster.inputs.job_table import job_table
     from synctax.cluster.inputs.measured_times import read_measured
     from synctax.cluster.inputs.named import read_cluster
     from synctax.cluster.inputs.pool import read_pool
-    from synctax.cluster.inputs.read_jobs import read_jobs
+    from synctax.cluster.inputs.read_jobs import jobs_of, read_jobs
     from synctax.cluster.jobs import Jobs
     from synctax.cluster.machines import Cluster
     from synctax.cluster.settings import Contention
     from synctax.cluster.simulation import Simulation
+    from synctax.cluster.sweep import Choices as SweepChoices
+    from synctax.cluster.sweep import sweep
     from synctax.collectives.load import Job, load
     from synctax.collectives.match import match
     from synctax.collectives.matches import Identity, Matches, Status
@@ -103,6 +108,7 @@ _HOME = {
     "Replace": "synctax.attribution.changes",
     "Simulation": "synctax.cluster.simulation",
     "Status": "synctax.collectives.matches",
+    "SweepChoices": "synctax.cluster.sweep",
     "SynctaxError": "synctax.errors",
     "SynthJob": "synctax.synth",
     "Tax": "synctax.collectives.tax",
@@ -115,16 +121,20 @@ _HOME = {
     "best_bandwidth": "synctax.bandwidth.sweep",
     "block_times": "synctax.attribution.blocks",
     "build_graph": "synctax.graph.build",
+    "convert": "synctax.cluster.convert.convert",
     "critical_paths": "synctax.graph.critical_path",
     "fidelity": "synctax.cluster.fidelity",
     "fit_evt": "synctax.evt.fit",
     "fit_evt_maxima": "synctax.evt.fit",
+    "job_table": "synctax.cluster.inputs.job_table",
+    "jobs_of": "synctax.cluster.inputs.read_jobs",
     "load": "synctax.collectives.load",
     "match": "synctax.collectives.match",
     "measure": "synctax.collectives.tax",
     "observe": "synctax.planning.verify.observed",
     "parse_change": "synctax.attribution.changes",
     "parse_layout": "synctax.planning.layout",
+    "philly_like": "synctax.cluster.generate",
     "plan": "synctax.planning.search",
     "plan_tax": "synctax.planning.tax",
     "read_block_time_sets": "synctax.evt.read_csv",
@@ -141,6 +151,7 @@ _HOME = {
     "read_tax": "synctax.evt.tax_file",
     "recover": "synctax.experiment.judging",
     "simulate": "synctax.cluster.engine",
+    "sweep": "synctax.cluster.sweep",
     "verify": "synctax.planning.verify.job",
     "whatif": "synctax.attribution.whatif",
 }
@@ -148,6 +159,7 @@ _HOME = {
 _OTHER_NAME = {
     "AttributeOptions": "Options",
     "FitOptions": "Options",
+    "SweepChoices": "Choices",
     "best_bandwidth": "sweep",
     "recover": "judge",
 }
@@ -185,6 +197,7 @@ __all__ = [
     "Replace",
     "Simulation",
     "Status",
+    "SweepChoices",
     "SynctaxError",
     "SynthJob",
     "Tax",
@@ -198,16 +211,20 @@ __all__ = [
     "best_bandwidth",
     "block_times",
     "build_graph",
+    "convert",
     "critical_paths",
     "fidelity",
     "fit_evt",
     "fit_evt_maxima",
+    "job_table",
+    "jobs_of",
     "load",
     "match",
     "measure",
     "observe",
     "parse_change",
     "parse_layout",
+    "philly_like",
     "plan",
     "plan_tax",
     "read_block_time_sets",
@@ -224,6 +241,7 @@ __all__ = [
     "read_tax",
     "recover",
     "simulate",
+    "sweep",
     "verify",
     "whatif",
 ]

@@ -236,6 +236,8 @@ def _list(pool: Path | None, out: Output, *, gpus: bool) -> None:
 
 
 def _usual_gpus(per_server: int) -> tuple[int, ...]:
-    """Give jobs that fill servers of so many GPUs, where no number is asked for."""
-    fitting = tuple(one for one in DEFAULT_GPUS if one % per_server == 0)
+    """Give jobs of several full servers of so many GPUs, where no number is asked for."""
+    fitting = tuple(
+        one for one in DEFAULT_GPUS if one > per_server and one % per_server == 0
+    )
     return fitting or (2 * per_server,)

@@ -286,7 +286,8 @@ def _show(
     found = results.Found(asked, ready, simulation, near)
     notes(results.noted(found), out)
     if timeline is not None:
-        notes(results.write_timeline(simulation, timeline, servers), out)
+        notes(results.size_of_timeline(simulation, servers), out)
+        results.write_timeline(simulation, timeline, servers)
     if out.fmt == "table":
         from synctax.report import simulate_view
 

@@ -197,8 +197,8 @@ def _profile(one: Any) -> dict[str, Any]:
 
 def write_timeline(
     simulation: Simulation, path: Path, servers: frozenset[int] | None
-) -> Sequence[str]:
-    """Write a timeline, whole or not at all, and return what is to be said of it.
+) -> None:
+    """Write a timeline, whole or not at all.
 
     Raises
     ------
@@ -213,6 +213,12 @@ def write_timeline(
                 packed.writelines(pieces)
         else:
             file.writelines(pieces)
+
+
+def size_of_timeline(
+    simulation: Simulation, servers: frozenset[int] | None
+) -> Sequence[str]:
+    """Say it where a timeline is too large to be looked at."""
     many = slices(simulation, servers)
     said = (
         f"the timeline has {many:,} slices, and viewers become slow with more than "

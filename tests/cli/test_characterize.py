@@ -133,8 +133,10 @@ def test_a_profile_that_holds_for_one_placement_says_so_once(characterize):
     )
 
 
-@pytest.mark.parametrize(("per_server", "gpus"), [(4, [4, 8]), (3, [6])])
-def test_jobs_fill_servers_where_no_number_of_gpus_is_asked_for(rows, per_server, gpus):
+@pytest.mark.parametrize(("per_server", "gpus"), [(1, [2, 4, 8]), (4, [8]), (8, [16])])
+def test_jobs_fill_several_servers_where_no_number_of_gpus_is_asked_for(
+    rows, per_server, gpus
+):
     found = rows("--workload", "vgg-16", "--gpus-per-server", per_server)
     assert [one["gpus"] for one in found] == gpus
 
