@@ -8,9 +8,10 @@ import click
 from synctax.cli.bandwidth_types import LATENCY_US, RATE_GB_PER_S
 from synctax.cli.characterize_options import import_options, pool_options
 from synctax.cli.characterize_sources import check_list, chosen_source
-from synctax.cli.characterize_types import EFFICIENCIES, MEMORY_EFFICIENCIES, Gpus
+from synctax.cli.characterize_types import EFFICIENCIES, MEMORY_EFFICIENCIES
 from synctax.cli.options import (
     MAX_RANKS,
+    GroupSizes,
     group_option,
     output_options,
     workers_option,
@@ -43,7 +44,7 @@ US_PER_S = 1e6
 @pool_options
 @click.option(
     "--gpus",
-    type=Gpus(),
+    type=GroupSizes(1, "GPUs"),
     metavar="LIST",
     help="Workers of a job: 8, 2,4,8, or 2:16 by doubling; of TRACES no fewer than were "
     f"read.  [default: {','.join(map(str, DEFAULT_GPUS))}, of which tables show "

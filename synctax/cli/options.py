@@ -102,9 +102,20 @@ class GroupSizes(click.ParamType):  # type: ignore[type-arg]  # generic since cl
     """Numbers of ranks: `512`, `8,72,512`, or by doubling from one to another, `8:4096`.
 
     Both ends of a range belong to it, whether or not doubling meets the second.
+
+    Parameters
+    ----------
+    least : int
+        1 for jobs; a group of one rank waits for nobody.
+    of : str
+        What is counted, for messages.
     """
 
     name = "sizes"
+
+    def __init__(self, least: int = LEAST_GROUP, of: str = "ranks") -> None:
+        self.least = least
+        self.of = of
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -130,7 +141,9 @@ class GroupSizes(click.ParamType):  # type: ignore[type-arg]  # generic since cl
     ) -> int:
         if not _is_number(text):
             self.fail(
-                f"{text!r} is no number of ranks; give 512, 8,72 or 8:4096", param, ctx
+                f"{text[:40]!r} is no number of {self.of}; give 512, 8,72 or 8:4096",
+                param,
+                ctx,
             )
         if text.startswith("0"):
             # 4,096 would be 4 and 96
@@ -140,9 +153,9 @@ class GroupSizes(click.ParamType):  # type: ignore[type-arg]  # generic since cl
                 ctx,
             )
         _check_number(self, (text,), param, ctx)
-        if int(text) < LEAST_GROUP:
+        if int(text) < self.least:
             self.fail(
-                f"a group of {text} waits for nobody; the least is {LEAST_GROUP}",
+                f"a group of {text} waits for nobody; the least is {self.least}",
                 param,
                 ctx,
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from synctax.evt.tax import Covered, Curve, Deviations, Gev, Gumbel, Origin, TaxModel
+from synctax.evt.tax import Covered, Curve, Deviations, Gev, Gumbel, TaxModel
 from synctax.evt.tax_file import to_json
 from synctax.report.streams import spelled
 from synctax.schema import (
@@ -20,19 +20,11 @@ from synctax.schema import (
 from synctax.workspace import Workspace
 from tests.bandwidth.nccl_output import OLD, Bench
 from tests.conftest import assert_in_words
+from tests.fitted import fitted
 
 SIZES = [2**k for k in range(13, 33)]
 
-FITTED = TaxModel(
-    n_fit=4,
-    group="tp",
-    a_us=10_000.0,
-    b_us=200.0,
-    r=0.02,
-    payload_bytes=100_000_000,
-    source=Origin("traces", ("a job",)),
-    gumbel=Gumbel(loc=0.9, scale=0.6, cov=((4e-4, 1e-4), (1e-4, 2e-4))),
-)
+FITTED = fitted(4)
 
 
 @pytest.fixture

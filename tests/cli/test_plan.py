@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from synctax.evt.tax import Gumbel, Origin, TaxModel
+from synctax.evt.tax import Gumbel, TaxModel
 from synctax.evt.tax_file import to_json
 from synctax.planning.candidates import candidates
 from synctax.planning.inputs.named import model_names, platform_names, read_model
@@ -19,6 +19,7 @@ from synctax.schema.plan import PLAN, PLAN_COMPARE, PLAN_EXPLAIN
 from synctax.schema.plan_lists import PLAN_HARDWARE, PLAN_MODELS
 from synctax.workspace import Workspace
 from tests.conftest import assert_in_words
+from tests.fitted import fitted
 
 GPUS_1024 = (
     *("--model", "llama3-405b", "--hardware", "dgx-h100", "--gpus", 1024),
@@ -27,16 +28,7 @@ GPUS_1024 = (
 A, B, C = "tp8,pp16,dp8", "tp8,pp8,dp8,cp2", "tp16,pp8,dp8"
 D, E = "tp8,pp32,dp4", "tp4,pp16,dp16"
 
-FITTED = TaxModel(
-    n_fit=8,
-    group="tp",
-    a_us=10_000.0,
-    b_us=200.0,
-    r=0.02,
-    payload_bytes=100_000_000,
-    source=Origin("traces", ("a job",)),
-    gumbel=Gumbel(loc=0.9, scale=0.6, cov=((4e-4, 1e-4), (1e-4, 2e-4))),
-)
+FITTED = fitted(8)
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ import pytest
 
 from synctax.cluster.inputs.named import cluster_names
 from synctax.cluster.jobs import placement_text
-from synctax.evt.tax import Gumbel, Origin, TaxModel
+from synctax.evt.tax import Origin, TaxModel
 from synctax.evt.tax_file import to_json
 from synctax.schema.simulate import SIMULATE, SIMULATE_CLUSTERS
 from synctax.workspace import Workspace
 from tests.conftest import ROOT, assert_in_words
+from tests.fitted import fitted
 
 EXAMPLES = ROOT / "examples" / "cluster"
 TWO = (EXAMPLES / "two-jobs.csv", "--cluster", EXAMPLES / "two-servers.yaml")
@@ -24,16 +25,7 @@ MADE_UP = ("philly-like", "--jobs", 8, "--cluster", "mosim-2x8")
 ONE_SERVER = "servers: [{count: 1, gpus: 8, gpu_type: v100, nic_bytes_per_s: 625e6}]\n"
 THREE = "job_id,submit_s,gpus,duration_s\nJ1,0,6,100\nJ2,1,4,50\nJ3,2,2,30\n"
 
-FITTED = TaxModel(
-    n_fit=8,
-    group="tp",
-    a_us=10_000.0,
-    b_us=200.0,
-    r=0.02,
-    payload_bytes=100_000_000,
-    source=Origin("traces", ("a job",)),
-    gumbel=Gumbel(loc=0.9, scale=0.6, cov=((4e-4, 1e-4), (1e-4, 2e-4))),
-)
+FITTED = fitted(8)
 
 
 @pytest.fixture
