@@ -99,9 +99,10 @@ class TailLaw:
 
     def _mean_excess(self, n: F64, reached: F64, shape: float) -> F64:
         """∫ ((p/share)^-ξ - 1)/ξ dF over the tail: p is the exceedance of the maximum."""
-        from scipy.special import betaincc, betaln
+        from scipy.special import betaincc, gamma, poch
 
-        whole = np.exp(np.log(n) + betaln(n, 1 - shape) + shape * math.log(self.share))
+        # n B(n, 1 - ξ) as a ratio of gammas: their logarithms lose digits that 1/ξ needs
+        whole = gamma(1 - shape) * poch(n + 1 - shape, shape) * self.share**shape
         power = whole * betaincc(n, 1 - shape, 1 - self.share)
         result: F64 = (power - reached) / shape
         return result

@@ -50,6 +50,18 @@ def test_the_mean_maximum_rises_with_n(shape, sizes):
     assert (np.diff(law_of(shape).mean_max(n)) >= -1e-9).all()
 
 
+@pytest.mark.parametrize("n", [9.0, 9_998.0, 999_997.0, 1e9])
+def test_where_the_tail_is_exponential_one_more_value_adds_what_it_must(n):
+    law = law_of(0.0)
+    less, more = law.mean_max(np.array([n, n + 1]))
+    # E of the largest of n exponential values is 1 + 1/2 + ... + 1/n
+    in_tail = 1 - 0.95 ** (n + 1)
+    expected = law.tail.scale * in_tail / (n + 1)
+    assert more - less >= 0
+    if n > 1000:  # no maximum lies in the body
+        assert more - less == pytest.approx(expected, rel=1e-3, abs=1e-9)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_quantile_and_distribution_undo_each_other_in_the_tail(shape):
     law = law_of(shape)
