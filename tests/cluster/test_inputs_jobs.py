@@ -583,7 +583,8 @@ def test_the_tax_is_that_of_every_barrier_at_the_jobs_own_computation(n, busy_s,
 
 
 def test_nobody_waits_where_nobody_meets():
-    n, busy_s, barriers = np.array([1, 8, 8]), np.array([1, 0, 1.0]), np.array([1, 1, 0.0])
+    n, busy_s = np.array([1, 8, 8, 8]), np.array([1, 0, 1.0, 1])
+    barriers = np.array([1, 1, 0.0, 1e-320])
     tax_s, notes = job_tax(plan_tax(FITTED), n, busy_s, barriers)
     assert (tax_s == 0).all()
     assert notes == ()

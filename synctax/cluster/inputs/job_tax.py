@@ -1,5 +1,7 @@
 """What jobs wait at their barriers in an iteration, from a measured tax."""
 
+from typing import Final
+
 import numpy as np
 
 from synctax.arrays import F64, I8, I64
@@ -7,6 +9,9 @@ from synctax.cluster.inputs.limits import LEAST_ITERATION_S
 from synctax.notes import Note
 from synctax.planning.barriers import Barriers
 from synctax.planning.tax import PlanTax, most_ranks, taxed
+
+LEAST_BARRIERS: Final = 1e-9
+"""Of an iteration: no job has so many iterations that it would meet more than once."""
 
 
 def job_tax(
@@ -29,7 +34,7 @@ def job_tax(
     compute_s : (n,) float64
         Computation of an iteration.
     barriers : (n,) float64
-        Of an iteration; 0 waits for nobody.
+        Of an iteration; below `LEAST_BARRIERS` a job waits for nobody.
 
     Returns
     -------
@@ -54,7 +59,8 @@ def job_tax(
         return none, ()
     if tax.form != "proportional":
         raise ValueError("the tax of jobs is in proportion to their own computation")
-    meets = (gpus > 1) & (barriers > 0) & (compute_s >= LEAST_ITERATION_S)
+    often = barriers >= LEAST_BARRIERS
+    meets = (gpus > 1) & often & (compute_s >= LEAST_ITERATION_S)
     if not meets.any():
         return none, ()
     most = np.minimum(gpus[meets], np.floor(most_ranks(tax))).astype(np.int64)
