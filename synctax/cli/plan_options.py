@@ -137,6 +137,18 @@ machine_options = together(
 )
 """What the machine has, and what is assumed of it."""
 
+tax_method_option = click.option(
+    "--tax-method", type=click.Choice(METHODS), help="Which of its predictors."
+)
+
+tax_compute_option = click.option(
+    "--tax-compute-us",
+    type=BLOCK_US,
+    metavar="US",
+    help="Computation before a barrier of the workload that was fitted.  [default: of the "
+    "tax model]",
+)
+
 charge_options = together(
     click.option(
         "--tax",
@@ -145,9 +157,7 @@ charge_options = together(
         help="A file that fit-evt --tax FILE wrote, llama3-70b-h200, or none.  [default: "
         "what was fitted last, else llama3-70b-h200]",
     ),
-    click.option(
-        "--tax-method", type=click.Choice(METHODS), help="Which of its predictors."
-    ),
+    tax_method_option,
     click.option(
         "--tax-form",
         type=click.Choice(("proportional", "absolute")),
@@ -164,12 +174,6 @@ charge_options = together(
         help="Whose ranks wait at a barrier: those of the innermost dimension, or all that "
         "some collective of a layer joins, such as tp times cp.",
     ),
-    click.option(
-        "--tax-compute-us",
-        type=BLOCK_US,
-        metavar="US",
-        help="Computation before a barrier of the workload that was fitted.  [default: of "
-        "the tax model]",
-    ),
+    tax_compute_option,
 )
 """What waiting at barriers costs."""

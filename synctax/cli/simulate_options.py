@@ -7,7 +7,8 @@ import click
 
 from synctax.cli.bandwidth_types import Within
 from synctax.cli.options import MAX_NUMBER, together
-from synctax.cli.plan_types import BLOCK_US, Count
+from synctax.cli.plan_options import tax_compute_option, tax_method_option
+from synctax.cli.plan_types import Count
 from synctax.cluster.choices import (
     BASES,
     COUNTINGS,
@@ -16,7 +17,6 @@ from synctax.cluster.choices import (
     SCOPES,
     STATIC_FACTOR,
 )
-from synctax.evt.methods import METHODS
 from synctax.schema.jobs import MOST_JOBS
 
 PHILLY_LIKE = "philly-like"
@@ -139,16 +139,8 @@ job_tax_options = together(
         help="What workers wait for each other: none, a file that fit-evt --tax FILE "
         f"wrote, llama3-70b-h200, or {FITTED} (what was fitted last).",
     ),
-    click.option(
-        "--tax-method", type=click.Choice(METHODS), help="Which of its predictors."
-    ),
-    click.option(
-        "--tax-compute-us",
-        type=BLOCK_US,
-        metavar="US",
-        help="Computation before a barrier of the workload that was fitted.  [default: of "
-        "the tax model]",
-    ),
+    tax_method_option,
+    tax_compute_option,
 )
 """What waiting at barriers costs: `source`, `tax_method`, `tax_compute_us`."""
 

@@ -1,12 +1,14 @@
 """What reading a trace finds: jobs, rows that become none, and what is worth a note."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import nan
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple, TypeVar, get_args
 
-from synctax.cluster.convert.reasons import Kind, Reason
+from synctax.cluster.convert.reasons import Kind, LeftOutError, Reason
 from synctax.notes import Note
+
+Row = TypeVar("Row")
 
 Attempts = Literal["sum", "span"]
 Status = Literal["all", "pass"]
@@ -156,6 +158,26 @@ class Tally:
     def notes(self) -> tuple[Note, ...]:
         """What was inferred or repaired."""
         return tuple(_note(name, one) for name, one in self._notes.items())
+
+
+def made(rows: Iterable[Row], make: Callable[[Row], Job], tally: Tally) -> Iterator[Job]:
+    """Make a job of every row, or count why not: none is lost.
+
+    Parameters
+    ----------
+    rows : iterable
+    make : callable
+        Raises `LeftOutError` where a row becomes no job.
+    tally : Tally
+    """
+    for row in rows:
+        tally.read += 1
+        try:
+            job = make(row)
+        except LeftOutError as left:
+            tally.leave(left.reason, left.found)
+        else:
+            yield job
 
 
 def _note(name: str, counted: _Counted) -> Note:

@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 
 from synctax.cluster.convert import wanted
-from synctax.cluster.convert.found import Job, Options, Tally
+from synctax.cluster.convert.found import Job, Options, Tally, made
 from synctax.cluster.convert.json_words import fault
 from synctax.cluster.convert.lines import Source, shown
 from synctax.cluster.convert.reasons import (
@@ -76,14 +76,11 @@ class Gavel:
                     f"{source.path} is no {self.title}: its first line has no tab; it is "
                     f"{shown(source.first_line)}"
                 )
-            for line in source.lines(tally):
-                tally.read += 1
-                try:
-                    job = _job(line.split("\t"), options, str(tally.read - 1))
-                except LeftOutError as left:
-                    tally.leave(left.reason, left.found)
-                else:
-                    yield job
+            yield from made(
+                source.lines(tally),
+                lambda line: _job(line.split("\t"), options, str(tally.read - 1)),
+                tally,
+            )
 
 
 def _is_number(text: str) -> bool:

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from math import isnan, nan
 from typing import Final
@@ -21,7 +22,7 @@ from typing import Final
 import msgspec
 
 from synctax.cluster.convert import wanted
-from synctax.cluster.convert.found import Job, Options, Tally
+from synctax.cluster.convert.found import Job, Options, Tally, made
 from synctax.cluster.convert.json_words import fault
 from synctax.cluster.convert.lines import MOST_BYTES, Source, shown
 from synctax.cluster.convert.reasons import (
@@ -99,14 +100,8 @@ class Philly:
                     f"{shown(source.first_line)}"
                 )
             clock = Clock(options.timezone, tally)
-            for record in _records(source, tally):
-                tally.read += 1
-                try:
-                    job = _job(record, options, clock, tally)
-                except LeftOutError as left:
-                    tally.leave(left.reason, left.found)
-                else:
-                    yield job
+            make = partial(_job, options=options, clock=clock, tally=tally)
+            yield from made(_records(source, tally), make, tally)
 
 
 def _records(source: Source, tally: Tally) -> Iterator[_Record | LeftOutError]:

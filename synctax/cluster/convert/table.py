@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from synctax.cluster.convert.found import Job, Options, Tally
+from synctax.cluster.convert.found import Job, Options, Tally, made
 from synctax.cluster.convert.lines import SEPARATORS, Source, cells, shown
 from synctax.cluster.convert.reasons import COLUMNS, LeftOutError
 from synctax.errors import BadInputError
@@ -170,15 +170,12 @@ def read_rows(
 ) -> Iterator[Job]:
     """Make a job of every line of a table, or count why not."""
     width = len(header.names)
-    for line in lines:
-        tally.read += 1
-        try:
-            row = cells(line, delimiter)
-            if len(row) != width:
-                found = f"{len(row)} columns, the header has {width}"
-                raise LeftOutError(COLUMNS, found)
-            job = make(row)
-        except LeftOutError as left:
-            tally.leave(left.reason, left.found)
-        else:
-            yield job
+
+    def job_of(line: str) -> Job:
+        row = cells(line, delimiter)
+        if len(row) != width:
+            found = f"{len(row)} columns, the header has {width}"
+            raise LeftOutError(COLUMNS, found)
+        return make(row)
+
+    return made(lines, job_of, tally)
