@@ -1,0 +1,1 @@
+"""A trace of all ranks on one clock, with waits and critical paths drawn in."""

@@ -1,0 +1,1 @@
+"""Figures for paper, slides and web pages: one function a figure, from result to Figure."""

@@ -1,0 +1,153 @@
+"""How figures look, and how they are written: the same in print, on screens, in grey.
+
+The library's state is never touched: figures are made without `pyplot`, and settings hold
+within `styled` only.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from synctax.errors import SynctaxError
+from synctax.report.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLORS: Final = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+    "#F0E442",
+)
+"""Okabe and Ito's palette, which people with colour blindness tell apart."""
+
+LINES: Final = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+"""Each curve has its own, so that grey prints tell them apart as well."""
+
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+HATCHES: Final = ("", "///", "...", "xxx", "\\\\\\", "+++", "ooo", "---")
+"""Of bars, for the same reason."""
+
+HEAT: Final = "cividis"
+"""Of heat maps: lightness grows evenly, for every kind of colour vision."""
+
+SUFFIXES: Final = (".png", ".svg", ".pdf")
+
+DPI: Final = 150
+"""Of PNG: a figure 6.4 inches wide is 960 pixels wide."""
+
+_SETTINGS: Final[dict[str, Any]] = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": "medium",
+    "figure.dpi": DPI,
+    "font.size": 10,
+    "grid.alpha": 0.3,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": "small",
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "synctax",
+}
+
+
+@contextlib.contextmanager
+def styled() -> Iterator[None]:
+    """Let the settings of this module hold for what is drawn within.
+
+    Raises
+    ------
+    SynctaxError
+        If matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise SynctaxError(NO_MATPLOTLIB) from error
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        settings: Any = mpl.rcParams
+        settings.update(_SETTINGS)
+        yield
+
+
+NO_MATPLOTLIB: Final = (
+    "pictures are drawn by matplotlib, which is not installed; pip install 'synctax[plot]'"
+)
+
+
+def new_figure(
+    rows: int = 1, columns: int = 1, *, width_in: float = 6.4, height_in: float = 4.0
+) -> "tuple[Figure, list[Axes]]":
+    """Make a figure with its axes, row by row; call it within `styled`.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Of axes.
+    width_in, height_in : float
+        In inches.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width_in, height_in), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, [axis for row in axes for axis in row]
+
+
+def caption(figure: "Figure", text: str) -> None:
+    """Write below the axes what is shown, of how many: the n belongs to every figure."""
+    import textwrap
+
+    per_inch = 15
+    width = int(figure.get_figwidth() * per_inch)
+    figure.supxlabel(
+        "\n".join(textwrap.wrap(plain(text), width)), fontsize="small", x=0.01, ha="left"
+    )
+
+
+def plain(text: str) -> str:
+    r"""Return text as it stands: dollar signs of names from traces are no formulas.
+
+    Examples
+    --------
+    >>> plain("gemm$_x$")
+    'gemm\\$_x\\$'
+    """
+    return text.replace("$", r"\$")
+
+
+def save(figure: "Figure", path: Path) -> None:
+    """Write a figure whole or not at all; the suffix tells the format.
+
+    The same figure gives the same bytes: no time of writing is kept.
+
+    Raises
+    ------
+    SynctaxError
+        If the suffix is none of `SUFFIXES`.
+    OSError
+        If the file cannot be written.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise SynctaxError(
+            f"the name {path.name!r} tells no format; end it in {', '.join(SUFFIXES)}"
+        )
+    dates: dict[str, dict[str, Any]] = {
+        ".svg": {"Date": None},
+        ".pdf": {"CreationDate": None},
+    }
+    with styled(), replacing(path) as file:
+        figure.savefig(file, format=suffix[1:], dpi=DPI, metadata=dates.get(suffix, {}))
