@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from synctax.arrays import I32, I64
+from synctax.arrays import F64, I32, I64
 
 ENOUGH_EXPECTED = 5.0
 """Below this expected count the χ² distribution is replaced by drawing."""
@@ -87,13 +87,74 @@ def longest_run(straggler: I32) -> int:
     >>> longest_run(np.array([2, 2, 2, 0, -1, 0], np.int32))
     3
     """
-    if not straggler.size:
-        return 0
-    change = np.ones(straggler.size, np.bool_)
-    change[1:] = straggler[1:] != straggler[:-1]
+    return int(run_lengths(straggler).max(initial=0))
+
+
+def run_lengths(straggler: I32) -> I64:
+    """Return the lengths of all runs of collectives in which the same rank was last.
+
+    Parameters
+    ----------
+    straggler : (m,) int32
+        Who was last, in order of time; -1 where ranks tie: that ends a run and is none.
+
+    Returns
+    -------
+    (r,) int64
+        In order of time.
+
+    Examples
+    --------
+    >>> run_lengths(np.array([2, 2, 2, 0, -1, 0], np.int32))
+    array([3, 1, 1])
+    """
+    start, length = _stretches(straggler)
+    return length[straggler[start] >= 0]
+
+
+def expected_runs(straggler: I32, ranks: int, length: I64) -> F64:
+    """Return how many runs at least so long there are in the mean of equal ranks.
+
+    Exact, for as many collectives, with ties where they were. Of d draws in a row from n
+    ranks a run of k or more begins at the first with probability (1/n)^(k - 1), and at each
+    of the d - k next ones with (1 - 1/n) (1/n)^(k - 1): lengths are geometric but for the
+    end of the draws.
+
+    Parameters
+    ----------
+    straggler : (m,) int32
+        Who was last; of it only where ranks tie (-1) is used.
+    ranks : int
+        Of the group.
+    length : (k,) int64
+        At least 1.
+
+    Returns
+    -------
+    (k,) float64
+
+    Examples
+    --------
+    Three draws from two ranks have two runs in the mean; in every fourth all are one:
+
+    >>> expected_runs(np.array([0, 1, 0], np.int32), 2, np.array([1, 2, 3]))
+    array([2.  , 0.75, 0.25])
+    """
+    start, size = _stretches(np.where(straggler < 0, -1, 0).astype(np.int32))
+    draws, times = np.unique(size[straggler[start] >= 0], return_counts=True)
+    again = 1 / ranks
+    begins = 1 + (draws[:, None] - length) * (1 - again)
+    result: F64 = times @ np.where(draws[:, None] >= length, begins, 0.0)
+    result *= again ** (length - 1.0)
+    return result
+
+
+def _stretches(values: I32) -> tuple[I64, I64]:
+    """Start and length of each stretch of equal values."""
+    change = np.ones(values.size, np.bool_)
+    change[1:] = values[1:] != values[:-1]
     start = np.flatnonzero(change)
-    length = np.diff(np.append(start, straggler.size))
-    return int(length[straggler[start] >= 0].max(initial=0))
+    return start, np.diff(np.append(start, values.size))
 
 
 def run_p(length: int, draws: int, ranks: int) -> float:

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import chdtrc
 
-from synctax.collectives.stragglers import longest_run, run_p, uniform_p
+from synctax.collectives.stragglers import (
+    expected_runs,
+    longest_run,
+    run_lengths,
+    run_p,
+    uniform_p,
+)
 
 
 def statistic(counts):
@@ -69,3 +75,23 @@ def test_ties_end_a_run():
     assert longest_run(np.array([1, 1, -1, 1, 1, 1], np.int32)) == 3
     assert longest_run(np.array([-1, -1], np.int32)) == 0
     assert longest_run(np.array([], np.int32)) == 0
+
+
+@given(st.lists(st.integers(-1, 3), max_size=30))
+def test_runs_are_those_of_groupby_without_ties(last):
+    runs = [(who, len(list(same))) for who, same in itertools.groupby(last)]
+    lengths = run_lengths(np.array(last, np.int32))
+    assert lengths.tolist() == [length for who, length in runs if who >= 0]
+    assert longest_run(np.array(last, np.int32)) == max(lengths, default=0)
+
+
+@pytest.mark.parametrize(("pattern", "ranks"), [("xxxxx", 3), ("xx-xxx", 2), ("-x--x", 4)])
+def test_the_expected_number_of_runs_is_that_of_enumeration(pattern, ranks):
+    places = [i for i, sign in enumerate(pattern) if sign == "x"]
+    last = np.full(len(pattern), -1, np.int32)
+    at_least = np.zeros(6)
+    for one in itertools.product(range(ranks), repeat=len(places)):
+        last[places] = one
+        at_least += (run_lengths(last)[:, None] >= np.arange(1, 7)).sum(axis=0)
+    expected = expected_runs(last, ranks, np.arange(1, 7))
+    np.testing.assert_allclose(expected, at_least / ranks ** len(places), atol=1e-12)
