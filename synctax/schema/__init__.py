@@ -33,6 +33,7 @@ from synctax.schema.inspect import INSPECT_FILES, INSPECT_GROUPS
 from synctax.schema.measure import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 from synctax.schema.record import RECORD
 from synctax.schema.table import Column, DType, Table
+from synctax.schema.trend import TREND, TREND_CULPRITS, TREND_TESTS
 from synctax.schema.verify import VERIFY, VERIFY_GROUPS
 from synctax.schema.whatif import WHATIF, WHATIF_OPS, WHATIF_STEPS
 
@@ -63,6 +64,9 @@ __all__ = [
     "MEASURE_COLLECTIVES",
     "MEASURE_RANKS",
     "RECORD",
+    "TREND",
+    "TREND_CULPRITS",
+    "TREND_TESTS",
     "VERIFY",
     "VERIFY_GROUPS",
     "WHATIF",
