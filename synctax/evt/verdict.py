@@ -92,8 +92,8 @@ def sentences(fit: "EvtFit") -> tuple[str, ...]:
         A thought each, without a full stop: of little of the tax, that; how the wait
         grows; the tail; what is odd, if something is; whom to trust.
     """
-    case = (_small_share(fit), _growth(fit), _tail(fit), _odd(fit))
-    return (*(one for one in case if one), *_trust(fit))
+    case = (_small_share(fit), growth(fit), _tail(fit), _odd(fit))
+    return (*(one for one in case if one), *trust(fit))
 
 
 def trusted(fit: "EvtFit") -> Method:
@@ -148,8 +148,13 @@ def level_text(level: float) -> str:
     return f"{100 * level:.8g} %"
 
 
-def _growth(fit: "EvtFit") -> str:
-    """Tell the numbers of the predictor for the case, trusted or least bad."""
+def growth(fit: "EvtFit") -> str:
+    """Tell the numbers of the predictor for the case, trusted or least bad.
+
+    Parameters
+    ----------
+    fit : EvtFit
+    """
     method = trusted(fit)
     tau, lo, hi = fit.predicted(method)
     level = f"{level_text(fit.options.level)}: "
@@ -226,8 +231,13 @@ def _odd(fit: "EvtFit") -> str:
     return f"odd: {'; '.join(told)}" if told else ""
 
 
-def _trust(fit: "EvtFit") -> tuple[str, ...]:
-    """Name the predictor for the case; or why none is to be trusted, and the least bad."""
+def trust(fit: "EvtFit") -> tuple[str, ...]:
+    """Name the predictor for the case; or why none is to be trusted, and the least bad.
+
+    Parameters
+    ----------
+    fit : EvtFit
+    """
     method = trusted(fit)
     if fit.fitted.no_mean is not None:
         return (

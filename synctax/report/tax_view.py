@@ -1,6 +1,6 @@
 """The synchronization tax for people to read: a table, a sentence a row, a distribution."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,15 +40,12 @@ def parts(tax: "Tax", result: "Result") -> "list[RenderableType]":
     from synctax.collectives.summary import parts as parts_of
     from synctax.collectives.summary import shares_and_taxes
 
-    records = result.frame.astype(object).to_dict("records")
-    rows = [{str(name): value for name, value in row.items()} for row in records]
+    rows = tables.records(result.frame)
     found = {(part.role, part.op.label): part for part in parts_of(tax)}
     own = [found[row["group"], row["op"]] for row in rows]
     shares = [shares_and_taxes(tax, part.slots)["share_fastest"] for part in own]
     shown: list[RenderableType] = [_table(rows, shares), ""]
-    for row, part in zip(rows, own, strict=True):
-        shown.append(_sentence(row, _decided(tax, part), _read(tax, part)))
-    shown += ["", _lost(tax)]
+    shown += [*sentences(tax, rows), "", lost(tax)]
     if shares and shares[0].size >= MIN_FOR_CDF:
         blocks = can_show_blocks()
         title = (
@@ -57,6 +54,18 @@ def parts(tax: "Tax", result: "Result") -> "list[RenderableType]":
         )
         shown += ["", title, *cdf(shares[0], blocks=blocks)]
     return shown
+
+
+def sentences(tax: "Tax", rows: "Sequence[dict[str, Any]]") -> list[str]:
+    """Say each row of a tax's own `schema.MEASURE` in words, without a full stop."""
+    from synctax.collectives.summary import parts as parts_of
+
+    found = {(part.role, part.op.label): part for part in parts_of(tax)}
+    own = [found[row["group"], row["op"]] for row in rows]
+    return [
+        _sentence(row, _decided(tax, part), _read(tax, part))
+        for row, part in zip(rows, own, strict=True)
+    ]
 
 
 def collectives(result: "Result") -> "list[RenderableType]":
@@ -211,7 +220,7 @@ def chance(p: float) -> str:
     return "p < 0.001: not chance" if p < CERTAIN else f"p = {p:.3f}: hardly chance"
 
 
-def _lost(tax: "Tax") -> str:
+def lost(tax: "Tax") -> str:
     """Say what all waits come to."""
     whole, exposed = tax.gpu_hours_waited, tax.gpu_hours_waited_exposed
     share = (
