@@ -178,6 +178,17 @@ def find_tax(source: str | None, workspace: Path | None, method: "Method | None"
     return replace(found, notes=(*tax_told(kept, space), *found.notes))
 
 
+def fitted_tax(model: "TaxModel") -> Tax:
+    """Take a tax that was fitted just now, by the predictor that suits it.
+
+    Parameters
+    ----------
+    model : TaxModel
+    """
+    group = f" of {model.group}" if model.group else ""
+    return _described(model, model.trusted, f"the fit{group}", "the fit")
+
+
 def _described(model: "TaxModel", asked: "Method | None", called: str, name: str) -> Tax:
     from synctax.evt.tau import interval_kind
 

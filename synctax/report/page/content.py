@@ -1,0 +1,82 @@
+"""What a page is made of: results of the stages, or why there is none."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from synctax.report.page.paths import DEFAULT_PATHS, PATHS_BYTES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synctax.attribution.attribute import Attribution
+    from synctax.bandwidth.basis import Setting
+    from synctax.collectives.tax import Tax
+    from synctax.evt.results import EvtFit
+
+NOT_ASKED = "not asked for"
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why a stage has no result: a sentence without a full stop."""
+
+    why: str = NOT_ASKED
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What bandwidth is worth.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Of `schema.BANDWIDTH`, as `synctax.best_bandwidth` returns it.
+    setting : Setting
+        What it was computed for, in words.
+    doubts : tuple of str
+        What speaks against it.
+    """
+
+    frame: "pd.DataFrame"
+    setting: "Setting"
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a page is made.
+
+    Parameters
+    ----------
+    title : str
+        Of the page; empty: what was measured, in a few words.
+    paths : int
+        Critical paths of so many collectives at most, largest tax first.
+    paths_bytes : int
+        Bytes that they may take.
+    asked : mapping
+        What was asked, by name of the option; shown at the end of the page.
+    """
+
+    title: str = ""
+    paths: int = DEFAULT_PATHS
+    paths_bytes: int = PATHS_BYTES
+    asked: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """All results of a job that a page shows."""
+
+    tax: "Tax"
+    attribution: "Attribution | Missing"
+    fit: "EvtFit | Missing"
+    bandwidth: Worth | Missing
+    options: Options
+
+    @property
+    def attributed(self) -> "Attribution | None":
+        """The attribution, if there is one that names a culprit of anything."""
+        found = self.attribution
+        return None if isinstance(found, Missing) else found
