@@ -10,9 +10,12 @@ from synctax.report.output import Output
 from synctax.texts import BYTES_PER_GB, rate_gb_per_s
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from synctax.cluster.inputs.job_profiles import Reference
     from synctax.cluster.inputs.pool import Pool
     from synctax.cluster.machines import Cluster
+    from synctax.cluster.pairs import Pairs
     from synctax.cluster.settings import Contention
     from synctax.notes import Note
 
@@ -27,6 +30,7 @@ def show(
     *,
     gpus: int | None,
     out: Output,
+    plot: "Path | None" = None,
 ) -> None:
     """Run every workload beside every other and write what comes of it.
 
@@ -40,6 +44,8 @@ def show(
     gpus : int or None
         Of each job, an even number.
     out : Output
+    plot : Path, optional
+        Where a picture of it goes.
 
     Raises
     ------
@@ -75,6 +81,7 @@ def show(
         from synctax.report import pairs_view
 
         show_parts(pairs_view.parts(found, models), out)
+        _draw(found, plot)
         return
     asked: dict[str, Any] = {
         "gpus": gpus,
@@ -90,6 +97,16 @@ def show(
         "profiles": [_told(one) for one in profiles],
     }
     emit(Result(PAIRS, found.to_frame(), asked, noted, told), out)
+    _draw(found, plot)
+
+
+def _draw(found: "Pairs", plot: "Path | None") -> None:
+    if plot is None:
+        return
+    from synctax.report.figures.pairs import pairs
+    from synctax.report.figures.style import save
+
+    save(pairs(found), plot)
 
 
 def _left_out(cluster: "Cluster", on: "Reference") -> "Iterator[Note]":

@@ -9,6 +9,7 @@ import click
 from synctax.cli.options import MAX_NUMBER, MAX_RANKS, output_options, tax_options
 from synctax.cli.plan_options import charge_options, machine_options, training_options
 from synctax.cli.plan_types import Chunks, Count, Degrees, merged
+from synctax.cli.plotting import Plot, draw, plot_options
 from synctax.evt.methods import Method
 from synctax.report.output import Output
 
@@ -101,6 +102,7 @@ _COUNT = Count(MAX_NUMBER)
 @click.option("--list-hardware", is_flag=True, help="List the built-in machines.")
 @tax_options
 @output_options
+@plot_options("pareto", "step")
 def plan(
     model: str | None,
     hardware: str | None,
@@ -146,6 +148,7 @@ def plan(
     workspace: Path,
     no_cache: bool,
     out: Output,
+    plot: Plot,
 ) -> None:
     r"""Tell where the ranks of a training job should sit: TP, PP, DP, CP and EP.
 
@@ -161,16 +164,19 @@ def plan(
       ... --layout tp8,pp16,dp8 --format json -o plan.json
       ... --explain tp8,pp8,cp2
       ... --compare tp8,pp16,dp8/tp8,pp8,dp8,cp2
+      ... --plot front.png
     """
     from synctax.report.output import notes
 
     if list_models or list_hardware:
+        if plot.path is not None:
+            raise click.UsageError("--plot is for layouts, not for lists of names")
         _lists("models" if list_models else "hardware", out)
         return
     _refuse_idle()
     from synctax.cli import plan_setup as setup
     from synctax.cli.bandwidth_tax import find_tax
-    from synctax.cli.plan_results import Found, noted
+    from synctax.cli.plan_results import Found, figures, noted
 
     needed = _needed(model, hardware, gpus, sequence, batch)
     asked = setup.Asked(
@@ -216,6 +222,7 @@ def plan(
         _compare(found, out)
     else:
         _list_layouts(found, top, out)
+        draw(plot, figures(found, top, usual=DEFAULT_TOP))
 
 
 def _lists(what: str, out: Output) -> None:
@@ -333,8 +340,13 @@ _AGAINST = {
 _IN_FULL = {"explained": "--explain", "compared": "--compare", "exported": "--export"}
 """Options that show one or two layouts."""
 
-_OF_LISTS = {"top": "--top", "pareto": "--pareto", "feasible": "--feasible"}
-"""Options that say which layouts are listed."""
+_OF_LISTS = {
+    "top": "--top",
+    "pareto": "--pareto",
+    "feasible": "--feasible",
+    "plot": "--plot",
+}
+"""Options that say which layouts are listed, or draw them."""
 
 
 def _refuse_idle() -> None:

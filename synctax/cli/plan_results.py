@@ -27,6 +27,8 @@ from synctax.schema.plan import PLAN, PLAN_COMPARE, PLAN_EXPLAIN
 from synctax.schema.plan_lists import PLAN_HARDWARE, PLAN_MODELS
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from synctax.planning.explain.compare import Comparison
     from synctax.planning.explain.layout import Explanation
 
@@ -100,6 +102,29 @@ def shown(found: Found, rows: I64, top: int | None, usual: int) -> Shown:
     rows = rows if rows.size else plan.ranked()
     kept = rows[: top or (None if found.named else usual)]
     return Shown(kept, int(rows.size - kept.size), found.named, found.tax.words)
+
+
+def figures(found: Found, top: int | None, usual: int) -> "dict[str, Callable[[], Figure]]":
+    """Tell how each figure of layouts is made; those of steps are of what is shown.
+
+    Parameters
+    ----------
+    found : Found
+    top, usual
+        As for `shown`.
+    """
+
+    def of_front() -> "Figure":
+        from synctax.report.figures.plan import pareto
+
+        return pareto(found.plan)
+
+    def of_steps() -> "Figure":
+        from synctax.report.figures.plan import step
+
+        return step(found.plan, shown(found, chosen(found), top, usual).rows)
+
+    return {"pareto": of_front, "step": of_steps}
 
 
 def result(

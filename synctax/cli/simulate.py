@@ -7,6 +7,7 @@ import click
 
 from synctax.cli.options import MAX_NUMBER, RankSet, output_options, tax_options
 from synctax.cli.plan_types import Count
+from synctax.cli.plotting import Plot, draw, plot_options
 from synctax.cli.simulate_options import (
     PHILLY_LIKE,
     contention_options,
@@ -21,6 +22,10 @@ from synctax.evt.methods import Method
 from synctax.report.output import Output
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.figure import Figure
+
     from synctax.cli.simulate_setup import Asked, Setup
     from synctax.cluster.choices import Basis, Counting, ModelName, QueueName, Scope
     from synctax.cluster.fidelity import Fidelity
@@ -150,6 +155,7 @@ class _Timeline(click.Path):
 @click.option("--list-clusters", is_flag=True, help="List the built-in clusters.")
 @tax_options
 @output_options
+@plot_options("jct", "timeline")
 def simulate(
     trace: str | None,
     cluster: str | None,
@@ -181,6 +187,7 @@ def simulate(
     workspace: Path,
     no_cache: bool,
     out: Output,
+    plot: Plot,
 ) -> None:
     r"""Run the jobs of TRACE on a cluster: who waits, who is slowed, and by whom.
 
@@ -194,6 +201,7 @@ def simulate(
       synctax simulate jobs.csv --cluster mosim-4x8
       synctax simulate philly-like --jobs 60 --cluster mosim-4x8 --policy load-balancing
       synctax simulate jobs.csv --cluster cluster.yaml --timeline cluster.json.gz
+      synctax simulate jobs.csv --cluster mosim-4x8 --plot cluster.png --figure timeline
       synctax simulate --pairs
     """
     if list_clusters:
@@ -215,7 +223,7 @@ def simulate(
     refuse_idle(asked_for, params)
     if pairs:
         _refuse_beside_pairs(asked_for)
-        _pairs(cluster or DEFAULT_CLUSTER, pool, gpus, contention, out)
+        _pairs(cluster or DEFAULT_CLUSTER, pool, gpus, contention, out, plot)
         return
     _refuse_idle(asked_for, model)
     check_targets({"out": out.path, "timeline": timeline})
@@ -249,6 +257,7 @@ def simulate(
     simulation = _run(ready, contention, interference, out)
     near = setup.compare(simulation, truth, resamples, seed)
     _show(asked, ready, simulation, near, top, out, timeline, timeline_servers)
+    draw(plot, _figures(simulation))
 
 
 def _run(
@@ -297,12 +306,27 @@ def _show(
         emit(results.result(found), out)
 
 
+def _figures(simulation: "Simulation") -> "dict[str, Callable[[], Figure]]":
+    def of_times() -> "Figure":
+        from synctax.report.figures.simulate import jct
+
+        return jct(simulation)
+
+    def over_time() -> "Figure":
+        from synctax.report.figures.timeline import timeline
+
+        return timeline(simulation)
+
+    return {"jct": of_times, "timeline": over_time}
+
+
 def _pairs(
     cluster: str,
     pool: str | None,
     gpus: int | None,
     contention: "Contention",
     out: Output,
+    plot: Plot,
 ) -> None:
     from synctax.cli import pairs
     from synctax.cli.simulate_setup import find_cluster, find_pool
@@ -310,7 +334,7 @@ def _pairs(
 
     workloads = find_pool(pool) or read_pool()
     found = find_cluster(cluster, pool=workloads)
-    pairs.show(found, workloads, contention, gpus=gpus, out=out)
+    pairs.show(found, workloads, contention, gpus=gpus, out=out, plot=plot.path)
 
 
 _BESIDE_PAIRS = {
@@ -328,6 +352,7 @@ _BESIDE_PAIRS = {
     "timeline_servers": "--timeline-servers",
     "placement_aware": "--placement-aware",
     "top": "--top",
+    "figure": "--figure",
 }
 """What changes nothing for two jobs on two servers, by parameters."""
 

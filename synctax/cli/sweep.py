@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from synctax.cli.options import output_options, tax_options
+from synctax.cli.plotting import Plot, draw, plot_options
 from synctax.cli.simulate_options import (
     counting_option,
     given,
@@ -24,6 +25,8 @@ from synctax.evt.methods import Method
 from synctax.report.output import Output
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from synctax.cluster.choices import Basis, Counting, ModelName, Scope
     from synctax.cluster.sweep import Sweep
     from synctax.report.sweep_view import Shared
@@ -98,6 +101,7 @@ if TYPE_CHECKING:
 )
 @tax_options
 @output_options
+@plot_options("jct")
 def sweep(
     trace: str,
     cluster_name: str,
@@ -122,6 +126,7 @@ def sweep(
     workspace: Path,
     no_cache: bool,
     out: Output,
+    plot: Plot,
 ) -> None:
     r"""Simulate TRACE under every combination of policies, queues, NICs, models and seeds.
 
@@ -133,7 +138,7 @@ def sweep(
     Examples:
       synctax sweep jobs.csv --cluster mosim-4x8 --policies bin-packing,load-balancing
       synctax sweep philly-like --cluster mosim-4x8 --models tiresias,pollux,mosim \
-        --seeds 0:10 -o sweep.csv
+        --seeds 0:10 -o sweep.csv --plot jct.png
     """
     _refuse_idle(trace, models, source)
     from synctax.cli import simulate_setup as simulating
@@ -191,6 +196,14 @@ def sweep(
 
     shared = Shared(cluster, first, how)
     _write(swept, shared, asked, [*cluster.notes, *swept.notes], out)
+    draw(plot, {"jct": lambda: _figure(swept)})
+    _refuse_failed(swept)
+
+
+def _figure(swept: "Sweep") -> "Figure":
+    from synctax.report.figures.sweep import jct
+
+    return jct(swept)
 
 
 def _write(
@@ -211,6 +224,10 @@ def _write(
     else:
         extra = {"failed": len(failed), "lines": [one.told() for one in found]}
         emit(Result(SWEEP, swept.to_frame(), asked, noted, extra), out)
+
+
+def _refuse_failed(swept: "Sweep") -> None:
+    failed = swept.failed
     if failed:
         raise SynctaxError(
             f"{len(failed):,} of {len(swept.combinations):,} combinations failed, first "

@@ -17,11 +17,13 @@ from synctax.cli.options import (
     workers_option,
     workspace_options,
 )
+from synctax.cli.plotting import Plot, draw, plot_options
 from synctax.errors import GateFailedError
 from synctax.planning.verify.limits import DEFAULT_BYTES_TOLERANCE, DEFAULT_SLOW_SHARE
 from synctax.report.output import Output, Result
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from rich.console import RenderableType
 
     from synctax.planning.verify.job import Verification
@@ -140,6 +142,7 @@ class Share(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
 @workers_option
 @workspace_options
 @output_options
+@plot_options("groups")
 def verify(
     traces: tuple[str, ...],
     plan_file: Path | None,
@@ -164,6 +167,7 @@ def verify(
     workspace: Path,
     no_cache: bool,
     out: Output,
+    plot: Plot,
 ) -> None:
     r"""Check that the groups of a job are those of a layout, and sit where they should.
 
@@ -180,6 +184,7 @@ def verify(
       synctax verify traces/
       synctax verify traces/ --plan plan.json --hosts map.csv
       synctax verify traces/ --layout tp8,pp4,dp4 --hardware dgx-h100 --per-group
+      synctax verify traces/ --plot groups.png
     """
     from synctax.cli.reading import read_job, worth_saying
     from synctax.cli.recall import Sources, recall
@@ -250,10 +255,17 @@ def verify(
         return lines if benchmarks else [*lines, *verify_view.runs(runs)]
 
     emit(result, out, render=render)
+    draw(plot, {"groups": lambda: _figure(found)})
     failed = found.failed(strict=strict)
     if failed:
         told = ", ".join(f"{one.role} {one.name}".strip() for one in failed)
         raise GateFailedError(f"the job does not sit as it should: {told}")
+
+
+def _figure(found: "Verification") -> "Figure":
+    from synctax.report.figures.verify import groups
+
+    return groups(found)
 
 
 def _extra(found: "Verification", *, strict: bool) -> dict[str, Any]:

@@ -1,0 +1,71 @@
+"""What workloads do to each other, two by two, as a map."""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from synctax.cluster.pairs import Pairs
+from synctax.report.figures.style import HEAT, caption, new_figure, plain, styled
+from synctax.report.pairs_view import model_name
+from synctax.texts import BYTES_PER_GB, counted, number, rate_gb_per_s
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_NUMBERS: Final = 16
+"""Workloads whose cells have room for their numbers."""
+
+MOST_NAMES: Final = 60
+"""Workloads that have room for their names."""
+
+
+def pairs(found: Pairs) -> "Figure":
+    """Draw how much longer an iteration of each workload takes beside each other.
+
+    Parameters
+    ----------
+    found : Pairs
+
+    Returns
+    -------
+    Figure
+
+    References
+    ----------
+    MoSim paper (arXiv 2609.23278), section III-C.
+    """
+    change = found.iteration_change
+    many = len(found.profiles)
+    side_in = min(max(2.2, 0.45 * many), 7.0)
+    with styled():
+        figure, (axes,) = new_figure(width_in=side_in + 2.4, height_in=side_in + 1.6)
+        image = axes.imshow(change, cmap=HEAT, vmin=1, vmax=max(1.1, float(change.max())))
+        axes.grid(visible=False)
+        names = [plain(one.workload) for one in found.profiles]
+        if many <= MOST_NAMES:
+            axes.set_xticks(range(many), names, rotation=90)
+            axes.set_yticks(range(many), names)
+        axes.set(xlabel="beside workload", ylabel="workload")
+        figure.colorbar(image, ax=axes, label="time of an iteration over that alone (×)")
+        if many <= MOST_NUMBERS:
+            light = np.asarray(image.norm(change))
+            for row, column in np.ndindex(change.shape):
+                axes.text(
+                    column,
+                    row,
+                    f"{change[row, column]:.2f}",
+                    ha="center",
+                    va="center",
+                    fontsize="x-small",
+                    color="white" if light[row, column] < 0.5 else "black",
+                )
+        half = found.gpus // 2
+        told = found.summary()
+        caption(
+            figure,
+            f"n = {counted(change.size, 'pair')} of jobs of {found.gpus} GPUs, {half} + "
+            f"{half} on two servers with "
+            f"{rate_gb_per_s(found.nic_bytes_per_s / BYTES_PER_GB)} of NIC each; "
+            f"{model_name(told)}; mean {number(told.iteration_change_mean)} ×",
+        )
+    return figure
