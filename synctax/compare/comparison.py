@@ -1,0 +1,451 @@
+"""What changed between two runs, or two groups of runs: `compare` and its result."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synctax.arrays import F64
+from synctax.attribution.attribute import Attribution
+from synctax.attribution.blocks import FoundBlocks
+from synctax.collectives.tax import Tax
+from synctax.compare.culprits import Caused, compare_culprits
+from synctax.compare.fits import FitChange, compare_fits
+from synctax.compare.kernels import (
+    KernelChange,
+    RankKernels,
+    SideKernels,
+    compare_kernels,
+)
+from synctax.compare.likeness import unlike
+from synctax.compare.rows import Change, RankChange, compare_ranks, compare_rows, rows_of
+from synctax.compare.stats import Difference, benjamini_hochberg
+from synctax.compare.units import Side, run_of, side_of
+from synctax.errors import SynctaxError
+from synctax.notes import Note
+from synctax.schema.compare import (
+    COMPARE,
+    COMPARE_CULPRITS,
+    COMPARE_FIT,
+    COMPARE_KERNELS,
+    COMPARE_RANKS,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEFAULT_LEVEL = 0.95
+DEFAULT_RESAMPLES = 2000
+
+LEAST_RESAMPLES = 100
+"""Fewer tell no standard error."""
+
+LEAST_LEVEL, MOST_LEVEL = 0.5, 0.9999
+"""What is called change below the one would mostly be chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to compare.
+
+    Parameters
+    ----------
+    level : float
+        Of intervals; of differences that are called changes, a share of at most 1 - level
+        is expected to be chance.
+    resamples : int
+        How often units are drawn anew.
+    seed : int
+        Of the draws.
+    """
+
+    level: float = DEFAULT_LEVEL
+    resamples: int = DEFAULT_RESAMPLES
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no comparison can be made with."""
+        if not LEAST_LEVEL <= self.level <= MOST_LEVEL:
+            raise ValueError(
+                f"level must lie from {LEAST_LEVEL} to {MOST_LEVEL}, not {self.level}"
+            )
+        if self.resamples < LEAST_RESAMPLES:
+            raise ValueError(
+                f"resamples must be {LEAST_RESAMPLES} or more, not {self.resamples}"
+            )
+        if self.seed < 0:
+            raise ValueError(f"seed must not be negative, and {self.seed} is")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Comparison:
+    """What `compare` found.
+
+    Parameters
+    ----------
+    a, b : Side
+        Before and after.
+    options : Options
+    changes : tuple of Change
+        Row by row; the time of a step first.
+    caused : tuple of Caused or None
+        Culprits; None where the sides were not attributed.
+    fits : FitChange or None
+        None where no blocks were given.
+    kernels : (SideKernels, SideKernels) or None
+        Durations of kernels; None where none were given.
+    notes : tuple of Note
+        What makes the sides unlike, and what their data cannot tell.
+    """
+
+    a: Side
+    b: Side
+    options: Options
+    changes: tuple[Change, ...]
+    caused: tuple[Caused, ...] | None = None
+    fits: FitChange | None = None
+    kernels: tuple[SideKernels, SideKernels] | None = None
+    notes: tuple[Note, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        changed = int(self.changed.sum())
+        return f"<Comparison: {changed} of {len(self.changes)} numbers changed>"
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<p>{_escaped(line)}</p>" for line in self.verdict())
+        return lines + str(self.to_frame().to_html())
+
+    @cached_property
+    def p_adjusted(self) -> F64:
+        """p-values of `changes` for all of them together, (k,) float64."""
+        return adjusted([one.found for one in self.changes])
+
+    @property
+    def changed(self) -> np.ndarray:
+        """Which of `changes` are real at the level, (k,) bool."""
+        return self.is_change(self.p_adjusted)
+
+    def is_change(self, p_adjusted: F64) -> np.ndarray:
+        """Tell which adjusted p-values are called changes; (k,) bool.
+
+        Parameters
+        ----------
+        p_adjusted : (k,) float64
+        """
+        found: np.ndarray = p_adjusted <= 1 - self.options.level
+        return found
+
+    @cached_property
+    def ranks(self) -> list[RankChange]:
+        """What each rank waited, and how often it was last."""
+        return compare_ranks(self.a, self.b, self.options.level)
+
+    @cached_property
+    def kernel_changes(self) -> list[KernelChange]:
+        """Durations of kernels by class.
+
+        Raises
+        ------
+        SynctaxError
+            If no kernels were given to `compare`.
+        """
+        if self.kernels is None:
+            raise SynctaxError("kernels were not timed; give compare kernels=True")
+        return compare_kernels((self.a, self.b), self.kernels, self.options.level)
+
+    def find(self, group: str | None, op: str | None, quantity: str) -> Change | None:
+        """Return the change of one number; None where neither side has it.
+
+        Parameters
+        ----------
+        group, op : str or None
+            None for the whole job.
+        quantity : str
+        """
+        key = (group, op, quantity)
+        matching = (c for c in self.changes if (c.group, c.op, c.quantity) == key)
+        return next(matching, None)
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """Role and operation of each row, in the order of A, then those only in B."""
+        return list(dict.fromkeys([*rows_of(self.a), *rows_of(self.b)]))
+
+    def verdict(self) -> tuple[str, ...]:
+        """Say in sentences what changed, by how much, and who causes it."""
+        from synctax.compare.verdict import verdict
+
+        return verdict(self)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per group role, operation and quantity (`schema.COMPARE`)."""
+        own = [
+            {
+                "group": one.group,
+                "op": one.op,
+                "quantity": one.quantity,
+                "collectives_a": one.counts[0] if one.group else None,
+                "collectives_b": one.counts[1] if one.group else None,
+                "rank_a": one.ranks[0],
+                "rank_b": one.ranks[1],
+                "only_in": one.only_in,
+            }
+            for one in self.changes
+        ]
+        return COMPARE.to_frame(self._columns(own, [one.found for one in self.changes]))
+
+    def per_rank(self) -> "pd.DataFrame":
+        """One row per group role, operation, rank and quantity (`schema.COMPARE_RANKS`)."""
+        own = [
+            {name: getattr(one, name) for name in ("group", "op", "rank", "quantity")}
+            | {"only_in": one.only_in}
+            for one in self.ranks
+        ]
+        return COMPARE_RANKS.to_frame(self._columns(own, [one.found for one in self.ranks]))
+
+    def culprits(self) -> "pd.DataFrame":
+        """One row per culprit (`schema.COMPARE_CULPRITS`).
+
+        Raises
+        ------
+        SynctaxError
+            If not attributions but taxes were given to `compare`.
+        """
+        if self.caused is None:
+            raise SynctaxError(
+                "culprits are known of attributions only; give compare what "
+                "synctax.attribute returns"
+            )
+        own = [
+            {
+                "group": one.culprit.group,
+                "kind": one.culprit.kind,
+                "culprit_class": one.culprit.culprit_class or None,
+                "culprit": one.culprit.name or None,
+                "rank": one.culprit.rank if one.culprit.rank >= 0 else None,
+                "share_of_tax_a": one.share_a,
+                "share_of_tax_b": one.share_b,
+            }
+            for one in self.caused
+        ]
+        found = self._columns(own, [one.found for one in self.caused])
+        return COMPARE_CULPRITS.to_frame(_in_us(found, "tax_{}_us"))
+
+    def fit(self) -> "pd.DataFrame":
+        """One row per fitted parameter (`schema.COMPARE_FIT`); none where a fit failed.
+
+        Raises
+        ------
+        SynctaxError
+            If no blocks were given to `compare`.
+        """
+        if self.fits is None:
+            raise SynctaxError("nothing was fitted; give compare the blocks of both sides")
+        one, two = self.fits.a, self.fits.b
+        own = [
+            {"group_a": one and one.group, "group_b": two and two.group, "quantity": name}
+            for name, _ in self.fits.changes
+        ]
+        found = [change for _, change in self.fits.changes]
+        names = ("group_a", "group_b", "quantity")
+        return COMPARE_FIT.to_frame(self._columns(own, found, names))
+
+    def per_kernel_class(self) -> "pd.DataFrame":
+        """One row per class of kernels (`schema.COMPARE_KERNELS`).
+
+        Raises
+        ------
+        SynctaxError
+            If no kernels were given to `compare`.
+        """
+        own = [
+            {
+                "kernel_class": one.kernel_class,
+                "kernels_a": one.counts[0],
+                "kernels_b": one.counts[1],
+                "duration_a_us_median": one.median_us[0],
+                "duration_b_us_median": one.median_us[1],
+            }
+            for one in self.kernel_changes
+        ]
+        found = self._columns(own, [one.found for one in self.kernel_changes])
+        columns = _in_us(found, "duration_{}_us_mean")
+        columns = {name: columns.get(name, []) for name in COMPARE_KERNELS.names}
+        return COMPARE_KERNELS.to_frame(columns)
+
+    def _columns(
+        self,
+        own: Sequence[dict[str, Any]],
+        found: Sequence[Difference],
+        names: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """Columns of rows, with those of their differences."""
+        p = adjusted(found)
+        known = ~np.isnan(p)
+        changed = self.is_change(p)
+        columns = {name: [row[name] for row in own] for name in (own[0] if own else names)}
+        return columns | {
+            "a": [one.a for one in found],
+            "b": [one.b for one in found],
+            "difference": [one.difference for one in found],
+            "difference_lo": [one.low for one in found],
+            "difference_hi": [one.high for one in found],
+            "p": [one.p for one in found],
+            "p_adjusted": p,
+            "changed": [
+                bool(c) if k else None for c, k in zip(changed, known, strict=True)
+            ],
+        }
+
+
+def _in_us(columns: dict[str, Any], sides: str) -> dict[str, Any]:
+    """Name differences by their unit."""
+    renamed = {
+        "a": sides.format("a"),
+        "b": sides.format("b"),
+        "difference": "difference_us",
+        "difference_lo": "difference_lo_us",
+        "difference_hi": "difference_hi_us",
+    }
+    return {renamed.get(name, name): values for name, values in columns.items()}
+
+
+def adjusted(found: Sequence[Difference]) -> F64:
+    """Adjust the p-values of differences for all of them together, (k,) float64."""
+    return benjamini_hochberg(np.array([one.p for one in found], np.float64))
+
+
+def _escaped(text: str) -> str:
+    from html import escape
+
+    return escape(text)
+
+
+Runs = Tax | Attribution | Sequence[Tax] | Sequence[Attribution]
+Blocks = FoundBlocks | Sequence[FoundBlocks]
+Kernels = tuple[Sequence[Sequence[RankKernels]], Sequence[Sequence[RankKernels]]]
+
+
+def compare(
+    a: Runs,
+    b: Runs,
+    *,
+    blocks: tuple[Blocks, Blocks] | None = None,
+    kernels: Kernels | None = None,
+    options: Options | None = None,
+) -> Comparison:
+    """Compare two runs, or two groups of runs of one setup.
+
+    Parameters
+    ----------
+    a, b : Tax, Attribution, or sequence of either
+        Before and after; several are several runs. Culprits are compared of attributions.
+    blocks : (FoundBlocks, FoundBlocks) or sequences of them, optional
+        Of the same runs (`block_times`): how waits grow is then fitted on both sides.
+    kernels : two sequences with what `kernels_of` returns of each run, optional
+        Durations of kernels are then compared.
+    options : Options, optional
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    SynctaxError
+        If a run has no collective that counts.
+    TypeError, ValueError
+        If what is given are no runs.
+
+    References
+    ----------
+    Synchronization-tax paper, section 4.4, compares runs with pinned and default clocks.
+    """
+    asked = options or Options()
+    sides = [_side(runs, asked, number) for number, runs in enumerate((a, b))]
+    one, two = sides
+    caused = None
+    if all(run.found is not None for side in sides for run in side.runs):
+        caused = tuple(compare_culprits(one, two, asked.level))
+    fits = None
+    if blocks is not None:
+        fits = compare_fits(
+            *(_listed(of) for of in blocks), level=asked.level, seed=asked.seed
+        )
+    timed = None
+    if kernels is not None:
+        before, after = (SideKernels(tuple(tuple(run) for run in of)) for of in kernels)
+        timed = (before, after)
+    return Comparison(
+        one,
+        two,
+        asked,
+        tuple(compare_rows(one, two, asked.level)),
+        caused,
+        fits,
+        timed,
+        (*unlike(one, two), *_what_is_drawn(one, two)),
+    )
+
+
+def _listed(blocks: Blocks) -> Sequence[FoundBlocks]:
+    return [blocks] if isinstance(blocks, FoundBlocks) else blocks
+
+
+def _side(runs: Runs, asked: Options, number: int) -> Side:
+    each = [runs] if isinstance(runs, (Tax, Attribution)) else list(runs)
+    if not each:
+        raise ValueError("compare wants at least one run a side")
+    found = []
+    for one in each:
+        if not isinstance(one, (Tax, Attribution)):
+            raise TypeError("compare wants taxes or attributions, as synctax.measure returns")
+        tax = one.tax if isinstance(one, Attribution) else one
+        if not tax.used.any():
+            raise SynctaxError(
+                f"none of {int(tax.shown.sum())} collectives of a run can be measured; see "
+                "synctax measure --per-collective for the reasons"
+            )
+        found.append(run_of(tax, one if isinstance(one, Attribution) else None))
+    # each side has draws of its own, or a set compared with itself would have none
+    random = np.random.default_rng([asked.seed, number])
+    return side_of(tuple(found), asked.resamples, random)
+
+
+def _what_is_drawn(a: Side, b: Side) -> tuple[Note, ...]:
+    """Say what intervals hold and what they cannot."""
+    said = []
+    for side, name in ((a, "A"), (b, "B")):
+        said.append(Note("resampled", len(side.runs), f"{name}: {drawn_text(side)}"))
+    if min(len(a.runs), len(b.runs)) == 1:
+        text = (
+            "one run a side cannot tell how runs of one setup differ from each other: "
+            "intervals hold for these runs"
+        )
+        said.append(Note("one_run", 1, text))
+    return tuple(said)
+
+
+def drawn_text(side: Side) -> str:
+    """Say what was drawn anew of a side.
+
+    Parameters
+    ----------
+    side : Side
+    """
+    if len(side.runs) > 1:
+        return f"{len(side.runs)} runs, drawn whole"
+    run = side.runs[0]
+    units = len(run)
+    if run.stepped:
+        length = run.series.block_length
+        how = f", drawn in blocks of {length}" if length > 1 else ", drawn one by one"
+        few = "" if side.draws.blocks > 1 else ": too few to say what is chance"
+        return f"{units} profiler steps{how}{few}"
+    used = int((run.unit >= 0).sum())
+    each = max(round(run.series.block_length * used / units), 1)
+    return (
+        f"no steps to draw, so blocks of {each} neighbouring collectives (of {used}) are"
+    )

@@ -1,0 +1,185 @@
+"""What of a run is drawn anew: which step, or piece of the window, a collective lies in."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from synctax.arrays import F64, I64, NS_PER_US
+from synctax.collectives.tax import Tax
+from synctax.compare.resample import Series, block_length, freedom, pieces_of, weights
+from synctax.compare.stats import Draws
+
+if TYPE_CHECKING:
+    from synctax.attribution.attribute import Attribution
+
+LEAST_STEPS = 2
+"""Of fewer marked steps nothing can be drawn: neighbouring collectives are instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run with the units that are drawn of it.
+
+    Parameters
+    ----------
+    tax : Tax
+    found : Attribution or None
+    series : Series
+    stepped : bool
+        Units are profiler steps, and no pieces of the window.
+    unit : (m,) int64
+        Of each collective of `tax.matches`, -1 of those that do not count.
+    end_ns : (r, u) int64
+        When each unit ended on each rank (by position), on its own clock; -1 where the
+        rank was not in it.
+    time_us : (r, u) float64
+        How long each unit took on each rank; 0 where that is not known.
+    """
+
+    tax: Tax
+    found: "Attribution | None"
+    series: Series
+    stepped: bool
+    unit: I64
+    end_ns: I64
+    time_us: F64
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+
+def run_of(tax: Tax, found: "Attribution | None" = None) -> Run:
+    """Find the units of a run.
+
+    Parameters
+    ----------
+    tax : Tax
+        With a collective that counts.
+    found : Attribution, optional
+        Of the same tax.
+    """
+    step, windows = tax.matches.step, _windows(tax)
+    stepped = all(
+        np.unique(step[slots][step[slots] >= 0]).size >= LEAST_STEPS for slots in windows
+    )
+    unit = np.full(len(tax.matches), -1, np.int64)
+    sizes: list[int] = []
+    for slots in windows:
+        own = _by_step(step[slots]) if stepped else pieces_of(slots.size)
+        own = np.unique(pieces_of(int(own.max()) + 1)[own], return_inverse=True)[1]
+        unit[slots] = own.reshape(-1) + sum(sizes)
+        sizes.append(int(own.max()) + 1)
+    length = block_length(_usual_rank(tax, unit, sum(sizes)), sizes)
+    end_ns, time_us = _times(tax, unit, sum(sizes), stepped=stepped)
+    return Run(tax, found, Series(tuple(sizes), length), stepped, unit, end_ns, time_us)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The runs of one side, drawn anew.
+
+    Parameters
+    ----------
+    runs : tuple of Run
+        At least one.
+    draws : Draws
+    """
+
+    runs: tuple[Run, ...]
+    draws: Draws
+
+    @property
+    def begin(self) -> list[int]:
+        """Number of the first unit of each run among all."""
+        lengths = [0, *(len(run) for run in self.runs)]
+        return np.cumsum(lengths)[:-1].tolist()
+
+
+def side_of(runs: tuple[Run, ...], resamples: int, random: np.random.Generator) -> Side:
+    """Draw the units of some runs.
+
+    Parameters
+    ----------
+    runs : tuple of Run
+    resamples : int
+    random : Generator
+    """
+    series = [run.series for run in runs]
+    return Side(runs, Draws(weights(series, resamples, random), freedom(series)))
+
+
+def _windows(tax: Tax) -> list[I64]:
+    """Collectives that count, of each window, in order of time."""
+    found = tax.matches
+    used = np.flatnonzero(tax.used)
+    start = found.table.start_ns[found.row[found.first[used]]]
+    used = used[np.argsort(start, kind="stable")]
+    names = [group.window for group in found.groups]
+    number = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    window = np.array([number[name] for name in names], np.int64)[found.group[used]]
+    return [used[window == at] for at in np.unique(window)]
+
+
+def _by_step(step: I64) -> I64:
+    """Number the steps of collectives in order of time; those of none go with the last."""
+    known = np.flatnonzero(step >= 0)
+    last = np.searchsorted(known, np.arange(step.size), side="right") - 1
+    filled = step[known[np.maximum(last, 0)]]
+    return np.unique(filled, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _usual_rank(tax: Tax, unit: I64, units: int) -> F64:
+    """Say how long was waited in each unit, for what its collectives usually cost.
+
+    The mean rank of its taxes among those of their group and operation, from 0 to 1.
+    """
+    used = np.flatnonzero(unit >= 0)
+    waited = (tax.waits.longest_ns - tax.waits.shortest_ns)[used]
+    kind = tax.matches.group[used].astype(np.int64) * 256 + tax.matches.op[used]
+    order = np.lexsort((waited, kind))
+    _, first, count = np.unique(kind[order], return_index=True, return_counts=True)
+    rank = np.empty(used.size)
+    within = np.arange(used.size) - np.repeat(first, count)
+    rank[order] = within / np.repeat(np.maximum(count - 1, 1), count)
+    inside = np.bincount(unit[used], minlength=units)
+    return np.asarray(np.bincount(unit[used], rank, units) / np.maximum(inside, 1))
+
+
+def _times(tax: Tax, unit: I64, units: int, *, stepped: bool) -> tuple[I64, F64]:
+    """Tell when units ended on each rank, and how long they took there."""
+    found = tax.matches
+    count = np.diff(found.first)
+    row_unit = np.repeat(unit, count)
+    rows, row_unit = found.row[row_unit >= 0], row_unit[row_unit >= 0]
+    table = found.table
+    end = np.full((len(found.ranks), units), -1, np.int64)
+    np.maximum.at(end, (table.rank[rows], row_unit), table.end_ns[rows])
+    start = np.full(end.shape, np.iinfo(np.int64).max)
+    np.minimum.at(start, (table.rank[rows], row_unit), table.start_ns[rows])
+    time_us = np.zeros(end.shape)
+    for position, one in enumerate(found.ranks):
+        there = np.flatnonzero(end[position] >= 0)
+        if not there.size:
+            continue
+        if not stepped:
+            whole = one.window_end_ns - one.window_start_ns
+            time_us[position, there] = whole / NS_PER_US / there.size
+            continue
+        ends = end[position, there]
+        begin = np.concatenate([[0], ends[:-1]])
+        begin[0] = _begin_ns(tax, position, int(start[position, there[0]]))
+        time_us[position, there] = np.maximum(ends - begin, 0) / NS_PER_US
+    return end, time_us
+
+
+def _begin_ns(tax: Tax, position: int, first_start_ns: int) -> int:
+    """When the first step began: at the last end of the one before, or its own mark."""
+    one, table = tax.matches.ranks[position], tax.matches.table
+    mine = table.rank == position
+    first_step = int(table.step[mine & (table.start_ns == first_start_ns)][0])
+    before = mine & (table.step >= 0) & (table.step < first_step)
+    if before.any():
+        return int(table.end_ns[before].max())
+    marked = one.step_start_ns[one.step_number == first_step]
+    return min(first_start_ns, int(marked[0])) if marked.size else first_start_ns
