@@ -1,5 +1,6 @@
 """`synctax attribute`: who made the others wait, and why."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -19,6 +20,7 @@ from synctax.cli.options import (
     workers_option,
     workspace_options,
 )
+from synctax.cli.plotting import Plot, draw, plot_options
 from synctax.cli.recall import Sources
 from synctax.errors import SynctaxError
 from synctax.report.output import Output, Render, Result
@@ -108,6 +110,7 @@ class CollectiveIndex(click.ParamType):  # type: ignore[type-arg]  # generic sin
 @workers_option
 @workspace_options
 @output_options
+@plot_options("variation", "classes", "ranks")
 def attribute(
     traces: tuple[str, ...],
     group: str | None,
@@ -128,6 +131,7 @@ def attribute(
     workspace: Path,
     no_cache: bool,
     out: Output,
+    plot: Plot,
 ) -> None:
     r"""Find out which rank, and what on it, made the others wait.
 
@@ -139,6 +143,7 @@ def attribute(
       synctax attribute traces/
       synctax attribute --group tp --per-collective -o culprits.csv
       synctax attribute --group tp --explain 39@0-3
+      synctax attribute --plot classes.svg --figure classes
     """
     chosen = [per_collective, per_rank, per_group, explain is not None]
     if sum(chosen) > 1:
@@ -179,6 +184,15 @@ def attribute(
     said = worth_saying(result.excluded, out.verbosity)
     notes([*([unwritable] if unwritable else []), *said], out)
     emit(result, out, render=render)
+    _draw(plot, found)
+
+
+def _draw(plot: Plot, found: "Attribution") -> None:
+    from synctax.report.figures.attribute import classes, variation
+    from synctax.report.figures.attribute_ranks import ranks
+
+    makers = {"variation": variation, "classes": classes, "ranks": ranks}
+    draw(plot, {name: partial(maker, found) for name, maker in makers.items()})
 
 
 def _parameters(

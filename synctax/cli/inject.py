@@ -14,6 +14,7 @@ from synctax.cli.options import (
     workers_option,
     workspace_options,
 )
+from synctax.cli.plotting import Plot, draw, plot_options
 from synctax.record.plan import DEFAULT_SKIP, DelayRule, How
 from synctax.report.output import Output
 
@@ -36,6 +37,7 @@ Examples:
   synctax inject -- torchrun --nproc-per-node 2 train.py --steps 40
   synctax inject --rank 3 --op 'aten::*mm' --repeats 10 -- torchrun train.py
   synctax inject --traces injected/ --per-collective
+  synctax inject --traces injected/ --plot recovery.png
   synctax inject --traces made/ --fail-below 0.95
 """
 
@@ -173,6 +175,7 @@ class Doses(click.ParamType):  # type: ignore[type-arg]  # generic since click 8
 @workers_option
 @workspace_options
 @result_options
+@plot_options("recovery")
 @click.pass_context
 def inject(
     ctx: click.Context,
@@ -197,6 +200,7 @@ def inject(
     workspace: Path,
     no_cache: bool,
     out: Output,
+    plot: Plot,
 ) -> None:
     r"""Run COMMAND, a training job, with delays in it, and tell what comes back of them.
 
@@ -210,6 +214,7 @@ def inject(
     from synctax.experiment import judge, read_injections
     from synctax.experiment.design import US_PER_MS
     from synctax.experiment.planned import require
+    from synctax.report.figures.inject import recovery
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 
@@ -245,4 +250,5 @@ def inject(
     said = worth_saying(result.excluded, out.verbosity)
     notes([*([unwritable] if unwritable else []), *said], out)
     emit(result, out, render=render)
+    draw(plot, {"recovery": lambda: recovery(recovered)})
     stages.gate(recovered, fail_below, out)

@@ -1,5 +1,6 @@
 """`synctax measure`: how long ranks wait for each other."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from synctax.cli.options import (
     workers_option,
     workspace_options,
 )
+from synctax.cli.plotting import Plot, draw, plot_options
 from synctax.errors import GateFailedError, SynctaxError
 from synctax.report.output import Output, Render, Result
 
@@ -57,6 +59,7 @@ ROUTINE = frozenset({"skipped_category"})
 @workers_option
 @workspace_options
 @output_options
+@plot_options("cdf", "last", "runs")
 def measure(
     traces: tuple[str, ...],
     group: str | None,
@@ -73,6 +76,7 @@ def measure(
     workspace: Path,
     no_cache: bool,
     out: Output,
+    plot: Plot,
 ) -> None:
     r"""Measure how long the ranks of each group wait for their slowest member.
 
@@ -83,6 +87,7 @@ def measure(
       synctax measure traces/
       synctax measure traces/ --group tp --per-rank
       synctax measure traces/ --per-collective -o collectives.csv
+      synctax measure traces/ --plot last.png --figure last
     """
     if per_collective and per_rank:
         raise click.UsageError("--per-collective and --per-rank exclude each other")
@@ -137,7 +142,15 @@ def measure(
     told = [n for n in result.excluded if n.reason not in ROUTINE or out.verbosity > 0]
     notes([*([unwritable] if unwritable else []), *told], out)
     emit(result, out, render=_render(tax, result))
+    _draw(plot, tax)
     _gate(tax, fail_above_us)
+
+
+def _draw(plot: Plot, tax: "Tax") -> None:
+    from synctax.report.figures import measure as figures
+
+    makers = {"cdf": figures.cdf, "last": figures.last, "runs": figures.runs}
+    draw(plot, {name: partial(maker, tax) for name, maker in makers.items()})
 
 
 def _result(

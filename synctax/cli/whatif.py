@@ -14,6 +14,7 @@ from synctax.cli.options import (
     workers_option,
     workspace_options,
 )
+from synctax.cli.plotting import Plot, draw, plot_options
 from synctax.cli.recall import Sources
 from synctax.report.output import Output, Result
 
@@ -65,6 +66,7 @@ class ChangeType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
 @workers_option
 @workspace_options
 @output_options
+@plot_options("steps")
 def whatif(
     traces: tuple[str, ...],
     changes: "tuple[Change, ...]",
@@ -78,6 +80,7 @@ def whatif(
     workspace: Path,
     no_cache: bool,
     out: Output,
+    plot: Plot,
 ) -> None:
     r"""Replay a job with other durations, and tell what step time and tax would be.
 
@@ -99,7 +102,7 @@ def whatif(
     \b
     Examples:
       synctax whatif traces/ --change class=gemm:median
-      synctax whatif --change cpu:median --change tax=0
+      synctax whatif --change cpu:median --change tax=0 --plot steps.pdf
     """
     if per_op and per_step:
         raise click.UsageError("--per-op and --per-step exclude each other")
@@ -108,6 +111,7 @@ def whatif(
     from synctax.cli.reading import measure_again, worth_saying
     from synctax.cli.recall import recall
     from synctax.report import whatif_view
+    from synctax.report.figures.whatif import steps as drawn_steps
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 
@@ -131,6 +135,7 @@ def whatif(
     said = worth_saying(result.excluded, out.verbosity)
     notes([*([unwritable] if unwritable else []), *said], out)
     emit(result, out, render=lambda shown: whatif_view.parts(found, shown))
+    draw(plot, {"steps": lambda: drawn_steps(found)})
 
 
 def _parameters(sources: Sources, found: "WhatIf") -> dict[str, Any]:

@@ -144,9 +144,10 @@ def expected_runs(straggler: I32, ranks: int, length: I64) -> F64:
     draws, times = np.unique(size[straggler[start] >= 0], return_counts=True)
     again = 1 / ranks
     begins = 1 + (draws[:, None] - length) * (1 - again)
-    result: F64 = times @ np.where(draws[:, None] >= length, begins, 0.0)
-    result *= again ** (length - 1.0)
-    return result
+    each: F64 = (times[:, None] * np.where(draws[:, None] >= length, begins, 0.0)).sum(
+        axis=0
+    )
+    return each * again ** (length - 1.0)
 
 
 def _stretches(values: I32) -> tuple[I64, I64]:

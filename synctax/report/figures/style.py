@@ -110,11 +110,12 @@ def caption(figure: "Figure", text: str) -> None:
     """Write below the axes what is shown, of how many: the n belongs to every figure."""
     import textwrap
 
-    per_inch = 15
+    per_inch = 16
     width = int(figure.get_figwidth() * per_inch)
-    figure.supxlabel(
-        "\n".join(textwrap.wrap(plain(text), width)), fontsize="small", x=0.01, ha="left"
-    )
+    # textwrap breaks no line at no-break spaces: n stays with its number
+    kept = plain(text).replace("n = ", "n\u00a0=\u00a0")
+    lines = "\n".join(textwrap.wrap(kept, width)).replace("n\u00a0=\u00a0", "n = ")
+    figure.supxlabel(lines, fontsize="small", x=0.01, ha="left")
 
 
 def plain(text: str) -> str:

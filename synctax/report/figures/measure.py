@@ -1,0 +1,377 @@
+"""Figures of `measure`: how much of collectives is waiting, and who was last."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from synctax.arrays import F64, I64
+from synctax.collectives.stragglers import expected_runs, run_lengths
+from synctax.errors import SynctaxError
+from synctax.report.figures.style import (
+    COLORS,
+    HEAT,
+    LINES,
+    MARKERS,
+    caption,
+    new_figure,
+    plain,
+    styled,
+)
+from synctax.texts import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from synctax.collectives.summary import Part
+    from synctax.collectives.tax import Tax
+
+MOST_CURVES: Final = 7
+"""More curves in one picture cannot be told apart."""
+
+MOST_PANELS: Final = 4
+"""More panels than these are too small in a column of a paper."""
+
+MOST_COLUMNS: Final = 400
+"""Of heat maps: more collectives than these are put together, as no picture shows them."""
+
+MOST_TICKS: Final = 16
+"""So many ranks are written beside an axis."""
+
+MOST_RULED: Final = 32
+"""More ranks stand without lines between them."""
+
+LEAST_SHOWN: Final = 0.05
+"""Runs of which equal ranks would have fewer than this are left out of that curve."""
+
+
+def cdf(tax: "Tax") -> "Figure":
+    """Draw which share of each collective's time its fastest and its median rank wait.
+
+    Cumulated over the collectives that count, a curve per group role and operation. The
+    time of a rank in a collective is the duration of its kernel.
+
+    Raises
+    ------
+    SynctaxError
+        If no collective counts, or matplotlib is missing.
+
+    References
+    ----------
+    Synchronization-tax paper, figure 3.
+    """
+    from matplotlib.ticker import PercentFormatter
+
+    from synctax.collectives.summary import shares_and_taxes
+
+    all_parts = _parts(tax)
+    parts = all_parts[:MOST_CURVES]
+    with styled():
+        figure, axes = new_figure(1, 2, height_in=3.6)
+        for number, part in enumerate(parts):
+            shares = shares_and_taxes(tax, part.slots)
+            for axis, name in zip(axes, ("share_fastest", "share_median"), strict=True):
+                axis.step(
+                    *_cumulated(shares[name]),
+                    where="post",
+                    color=COLORS[number],
+                    linestyle=LINES[number],
+                    label=plain(f"{part.role} {part.op.label} (n = {part.slots.size:,})"),
+                )
+        for axis, who in zip(axes, ("fastest", "median"), strict=True):
+            axis.set_xlabel(f"time that the {who} rank waits (%)")
+            axis.set_xlim(0, 1)
+            axis.set_ylim(0, 1.01)
+            axis.xaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+            axis.yaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+        axes[0].set_ylabel("collectives (%)")
+        axes[1].tick_params(labelleft=False)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=2)
+        count = sum(part.slots.size for part in parts)
+        caption(
+            figure,
+            "Share of its time in a collective that a rank waits for the last one, "
+            f"cumulated over n = {counted(count, 'collective')} of {_ranks_text(tax)}"
+            + _left_out(all_parts[MOST_CURVES:], "curves"),
+        )
+    return figure
+
+
+def last(tax: "Tax") -> "Figure":
+    """Draw which rank was last over time, a panel per group role.
+
+    Collectives of a group stand in order of time, whatever their operation; sibling groups
+    share a panel. Where there are more than `MOST_COLUMNS`, neighbours are put together.
+
+    Raises
+    ------
+    SynctaxError
+        If no collective counts, or matplotlib is missing.
+    """
+    roles = list(_by_role(tax).items())
+    shown = [(role, _Lasts.of(tax, slots)) for role, slots in roles[:MOST_PANELS]]
+    heights = [0.9 + min(max(0.14 * one.ranks.size, 0.7), 3.6) for _, one in shown]
+    with styled():
+        figure, axes = new_figure(len(shown), height_in=0.5 + sum(heights))
+        grid = axes[0].get_gridspec()
+        if grid is not None:
+            grid.set_height_ratios(heights)
+        for axis, (role, one) in zip(axes, shown, strict=True):
+            _draw_lasts(figure, axis, role, one)
+        together = max(one.together for _, one in shown)
+        how = (
+            "Dark: the rank was last."
+            if together == 1
+            else f"Up to {together:,} collectives in a row share a column; the darker, the "
+            "more of them the rank was last in (white: none; the line in the scale: were "
+            "all ranks equal)."
+        )
+        count = sum(slots.size for _, slots in roles[:MOST_PANELS])
+        caption(
+            figure,
+            f"Who was the last to arrive: n = {counted(count, 'collective')} of "
+            f"{_ranks_text(tax)}. {how} Where ranks tie none is last"
+            + _left_out([role for role, _ in roles[MOST_PANELS:]], "groups"),
+        )
+    return figure
+
+
+def runs(tax: "Tax") -> "Figure":
+    """Draw how long the same rank stayed the last, against what equal ranks would give.
+
+    A panel per group role and operation: number of runs at least so long, of all sibling
+    groups together.
+
+    Raises
+    ------
+    SynctaxError
+        If ranks tie in all collectives that count, or matplotlib is missing.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    every = [(part, _Runs.of(tax, part)) for part in _parts(tax)]
+    every = [(part, one) for part, one in every if one.lengths.size]
+    if not every:
+        raise SynctaxError(
+            "ranks tie in every collective, so nobody was last; a profile that tells "
+            "nanoseconds would tell them apart"
+        )
+    shown = every[:MOST_PANELS]
+    with styled():
+        columns = min(len(shown), 2)
+        rows = -(-len(shown) // columns)
+        figure, axes = new_figure(rows, columns, height_in=1.2 + 2.4 * rows)
+        for axis in axes[len(shown) :]:
+            axis.set_visible(False)
+        for axis, (part, one) in zip(axes, shown, strict=False):
+            x, found, expected = one.curves()
+            for number, (label, y) in enumerate(
+                (("found", found), ("if all ranks were equal", expected))
+            ):
+                axis.plot(
+                    x,
+                    y,
+                    color=COLORS[number],
+                    linestyle=LINES[number],
+                    marker=MARKERS[number],
+                    markersize=4 - number,
+                    markerfacecolor=COLORS[number] if not number else "white",
+                    label=label,
+                )
+            axis.set_yscale("log")
+            if x[-1] > 40:
+                axis.set_xscale("log")
+            else:
+                axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+                axis.set_xlim(0.5, x[-1] + 0.5)
+            axis.set_ylim(LEAST_SHOWN, 2 * float(np.nanmax([found, expected])))
+            axis.set_title(
+                plain(f"{part.role} {part.op.label} (n = {one.lengths.sum():,})"),
+            )
+            axis.set_xlabel("collectives in a row, k")
+        for axis in axes[::columns]:
+            axis.set_ylabel("runs of k or more")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=2)
+        caption(
+            figure,
+            "Runs of collectives in which the same rank was last, and how many there "
+            "would be in the mean if each rank were equally likely; n: collectives "
+            f"in which ranks do not tie, of {_ranks_text(tax)}"
+            + _left_out([part for part, _ in every[MOST_PANELS:]], "panels"),
+        )
+    return figure
+
+
+# ------------------------------------------------------------------ arranging
+
+
+def _parts(tax: "Tax") -> "list[Part]":
+    """Roles and operations that count, most waits first as in the table."""
+    from synctax.collectives.summary import parts
+
+    found = {(part.role, part.op.label): part for part in parts(tax)}
+    if not found:
+        raise SynctaxError(
+            "no collective counts, so there is nothing to draw; `synctax measure "
+            "--per-collective` lists each with its reason"
+        )
+    frame = tax.to_frame()
+    return [found[key] for key in zip(frame["group"], frame["op"], strict=True)]
+
+
+def _by_role(tax: "Tax") -> dict[str, I64]:
+    """Collectives that count by group role, the role with most waits first."""
+    roles: dict[str, list[I64]] = {}
+    for part in _parts(tax):
+        roles.setdefault(part.role, []).append(part.slots)
+    return {role: np.concatenate(slots) for role, slots in roles.items()}
+
+
+def _cumulated(values: F64) -> tuple[F64, F64]:
+    """Corners of the empirical distribution of shares, from 0 to 1."""
+    ranked = np.sort(values)
+    x = np.concatenate([[0.0], ranked, [1.0]])
+    y = np.concatenate([[0.0], np.arange(1, ranked.size + 1) / ranked.size, [1.0]])
+    return x, y
+
+
+def _ranks_text(tax: "Tax") -> str:
+    return counted(len({rank.rank for rank in tax.matches.ranks}), "rank")
+
+
+def _left_out(rest: "Sequence[Part | str]", what: str) -> str:
+    """Name what has no room."""
+    if not rest:
+        return ""
+    names = [one if isinstance(one, str) else f"{one.role} {one.op.label}" for one in rest]
+    return f". {counted(len(rest), what[:-1])} left out for room: {', '.join(names)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Runs of one role and operation over its sibling groups."""
+
+    lengths: I64
+    groups: tuple[tuple[np.ndarray, int], ...]
+
+    @classmethod
+    def of(cls, tax: "Tax", part: "Part") -> "_Runs":
+        groups = tuple(_sequences(tax, part.slots))
+        lengths = [run_lengths(straggler) for straggler, _ in groups]
+        return cls(np.concatenate(lengths), groups)
+
+    def curves(self) -> tuple[I64, F64, F64]:
+        """Length, runs at least so long, and what equal ranks would give."""
+        most = int(self.lengths.max())
+        every = np.arange(1, max(most, 2) + 1)
+        ends = np.unique(self.lengths)
+        # of long runs only the corners: nothing happens in between
+        x = every if every.size <= MOST_COLUMNS else np.union1d(every[:40], ends)
+        found = self.lengths.size - np.searchsorted(np.sort(self.lengths), x)
+        expected = sum(
+            (expected_runs(straggler, ranks, x) for straggler, ranks in self.groups),
+            np.zeros(x.size),
+        )
+        seen = np.where(expected >= LEAST_SHOWN, expected, np.nan)
+        return x, np.where(found > 0, found, np.nan), seen
+
+
+def _sequences(tax: "Tax", slots: I64) -> Iterator[tuple[np.ndarray, int]]:
+    """Who was last in each group in order of time, and how many ranks it has."""
+    found = tax.matches
+    for number in np.unique(found.group[slots]):
+        mine = slots[found.group[slots] == number]
+        yield tax.waits.straggler[mine], len(found.groups[number].members)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lasts:
+    """How often each rank was last, by place in order of time.
+
+    `share` (ranks, columns) float64 is of the collectives of the rank's group that fall
+    into the column; NaN where none does. `together` is how many places a column is,
+    `places` how many all are; `equal` the share that all ranks would have if they were
+    equal.
+    """
+
+    ranks: I64
+    share: F64
+    together: int
+    places: int
+    equal: float
+
+    @classmethod
+    def of(cls, tax: "Tax", slots: I64) -> "_Lasts":
+        found, straggler = tax.matches, tax.waits.straggler
+        number = np.array([rank.rank for rank in found.ranks], np.int64)
+        series = _series(tax, slots)
+        ranks = np.unique([rank for members, _ in series for rank in members])
+        longest = max(mine.size for _, mine in series)
+        together = -(-longest // MOST_COLUMNS)
+        columns = -(-longest // together)
+        lasts = np.zeros((ranks.size, columns))
+        every = np.zeros((ranks.size, columns))
+        for members, mine in series:
+            column = np.arange(mine.size) // together
+            rows = np.searchsorted(ranks, members)
+            every[rows] += np.bincount(column, minlength=columns)
+            last_rank = straggler[mine]
+            told = last_rank >= 0
+            row = np.searchsorted(ranks, number[last_rank[told]])
+            np.add.at(lasts, (row, column[told]), 1)
+        with np.errstate(invalid="ignore"):
+            share = np.where(every > 0, lasts / every, np.nan)
+        size = np.mean([len(members) for members, _ in series])
+        return cls(ranks, share, together, columns * together, float(1 / size))
+
+
+def _series(tax: "Tax", slots: I64) -> list[tuple[tuple[int, ...], I64]]:
+    """Collectives by the ranks of their group, in order of time: windows add up."""
+    found = tax.matches
+    start_ns = found.table.start_ns[found.row[found.first[:-1]]]
+    by_ranks: dict[tuple[int, ...], list[I64]] = {}
+    for number in np.unique(found.group[slots]):
+        ranks = tuple(sorted(found.ranks[m].rank for m in found.groups[number].members))
+        by_ranks.setdefault(ranks, []).append(slots[found.group[slots] == number])
+    every = {ranks: np.concatenate(some) for ranks, some in by_ranks.items()}
+    return [
+        (ranks, mine[np.argsort(start_ns[mine], kind="stable")])
+        for ranks, mine in every.items()
+    ]
+
+
+def _draw_lasts(figure: "Figure", axis: "Axes", role: str, one: _Lasts) -> None:
+    """Draw a heat map, with its scale where columns hold several collectives."""
+    import matplotlib as mpl
+    from matplotlib.ticker import PercentFormatter
+
+    most = float(np.nanmax(one.share))
+    heat = mpl.colormaps[f"{HEAT}_r"].with_extremes(under="white", bad="#dddddd")
+    image = axis.imshow(
+        one.share,
+        aspect="auto",
+        interpolation="nearest",
+        cmap=heat,
+        vmin=np.nextafter(0, 1),
+        vmax=most or 1.0,
+        extent=(-0.5, one.places - 0.5, one.ranks.size - 0.5, -0.5),
+    )
+    axis.grid(visible=False)
+    if one.ranks.size <= MOST_RULED:
+        axis.set_yticks(np.arange(0.5, one.ranks.size - 1), minor=True)
+        axis.tick_params(which="minor", length=0)
+        axis.grid(which="minor", axis="y")
+    step = -(-one.ranks.size // MOST_TICKS)
+    rows = np.arange(0, one.ranks.size, step)
+    axis.set_yticks(rows, [str(rank) for rank in one.ranks[rows].tolist()])
+    axis.set_ylabel("rank")
+    axis.set_xlabel(plain(f"place among the {role} collectives of the rank's group"))
+    if one.together > 1:
+        scale = figure.colorbar(image, ax=axis, pad=0.01)
+        scale.set_label("last in (%)")
+        scale.ax.yaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+        scale.ax.axhline(one.equal, color="black", linewidth=1)
