@@ -1,0 +1,163 @@
+"""Logarithmic axes that read as plain numbers (100, 1,000), and legends above all axes."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from synctax.arrays import F64
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+Which: TypeAlias = Literal["x", "y"]
+
+SPAN_OF_LOG: Final = 10
+"""Axes are logarithmic where the largest value is so many times the smallest."""
+
+FEW_DECADES: Final = 2
+"""Over fewer, an axis has ticks at 1, 2 and 5 of each."""
+
+TICK_IN: Final = 0.5
+"""Inches that a number of ranks takes below an axis, with its distance to the next."""
+
+_WITHOUT_MARGINS: Final = 0.8
+"""Share of its column of the figure that an axis is wide."""
+
+
+def known(values: Any) -> F64:
+    """Return the values above 0 that an axis has room for, flat.
+
+    Parameters
+    ----------
+    values : array_like of float
+        NaN, infinite and what is not above 0 is left out.
+    """
+    flat = np.asarray(values, np.float64).ravel()
+    return flat[np.isfinite(flat) & (flat > 0)]
+
+
+def is_wide(values: Any) -> bool:
+    """Whether values call for a logarithmic axis.
+
+    Parameters
+    ----------
+    values : array_like of float
+
+    Examples
+    --------
+    >>> is_wide([1.0, 9.0]), is_wide([1.0, 90.0]), is_wide([0.0, 90.0])
+    (False, True, False)
+    """
+    flat = np.asarray(values, np.float64).ravel()
+    flat = flat[np.isfinite(flat)]
+    return bool(flat.size and flat.min() > 0 and flat.max() > SPAN_OF_LOG * flat.min())
+
+
+def logarithmic(axes: "Axes", which: Which, low: float, high: float) -> None:
+    """Make an axis logarithmic from one value to another.
+
+    Parameters
+    ----------
+    axes : Axes
+    which : {"x", "y"}
+    low, high : float
+        Ends, above 0.
+    """
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis = _axis(axes, which)
+    _set(axes, which, low, high, base=10)
+    decades = math.log10(high / low)
+    axis.set_major_locator(LogLocator(10, (1,) if decades >= FEW_DECADES else (1, 2, 5)))
+    axis.set_major_formatter(_numbers())
+    axis.set_minor_formatter(NullFormatter())
+
+
+def linear(axes: "Axes", which: Which) -> None:
+    """Write the numbers of a linear axis as those of a logarithmic one.
+
+    Parameters
+    ----------
+    axes : Axes
+    which : {"x", "y"}
+    """
+    _axis(axes, which).set_major_formatter(_numbers())
+
+
+def doubling(axes: "Axes", sizes: Iterable[float]) -> None:
+    """Make the axis of x logarithmic, for sizes, with ticks at powers of two.
+
+    Parameters
+    ----------
+    axes : Axes
+    sizes : iterable of float
+        What is drawn, above 0.
+    """
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    drawn = sorted(sizes)
+    low, high = drawn[0] / 1.15, drawn[-1] * 1.15
+    axis = axes.xaxis
+    _set(axes, "x", low, high, base=2)
+    powers = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
+    room = max(int(_width_in(axes) / TICK_IN), 2)
+    step = math.ceil(len(powers) / room)
+    ticks = [2.0**power for power in powers][::step]
+    axis.set_major_locator(FixedLocator(ticks or drawn))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(_numbers())
+
+
+def legend_above(figure: "Figure", panels: "Sequence[Axes]", columns: int) -> None:
+    """Put one legend above all axes, where it covers no data; each entry once.
+
+    Parameters
+    ----------
+    figure : Figure
+    panels : sequence of Axes
+        Whose labels are told.
+    columns : int
+        At most.
+    """
+    entries: dict[str, Any] = {}
+    for axes in panels:
+        handles, labels = axes.get_legend_handles_labels()
+        for handle, label in zip(handles, labels, strict=True):
+            entries.setdefault(str(label), handle)
+    figure.legend(
+        list(entries.values()),
+        list(entries),
+        loc="outside upper center",
+        ncols=min(len(entries), columns),
+    )
+
+
+def _width_in(axes: "Axes") -> float:
+    """Tell about how wide axes are, in inches, before they are laid out."""
+    spec = axes.get_subplotspec()
+    columns = 1 if spec is None else spec.get_gridspec().ncols
+    figure = axes.figure
+    return float(_WITHOUT_MARGINS * figure.bbox.width / figure.dpi / columns)
+
+
+def _axis(axes: "Axes", which: Which) -> "Axis":
+    return axes.xaxis if which == "x" else axes.yaxis
+
+
+def _set(axes: "Axes", which: Which, low: float, high: float, *, base: int) -> None:
+    if which == "x":
+        axes.set_xscale("log", base=base)
+        axes.set_xlim(low, high)
+    else:
+        axes.set_yscale("log", base=base)
+        axes.set_ylim(low, high)
+
+
+def _numbers() -> Any:
+    from matplotlib.ticker import FuncFormatter
+
+    return FuncFormatter(lambda value, _: f"{value:,.10g}".replace("-", "−"))
