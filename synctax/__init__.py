@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from synctax.collectives.matches import Identity, Matches, Status
     from synctax.collectives.model import Op, RankCollectives
     from synctax.collectives.tax import Tax, measure
+    from synctax.compare.trend import Trend, trend
     from synctax.errors import BadInputError, FitError, GateFailedError, SynctaxError
     from synctax.evt.fit import fit_evt, fit_evt_maxima
     from synctax.evt.model import Block, BlockTimes
@@ -114,6 +115,7 @@ _HOME = {
     "Tax": "synctax.collectives.tax",
     "TaxModel": "synctax.evt.tax",
     "Training": "synctax.planning.training",
+    "Trend": "synctax.compare.trend",
     "Verification": "synctax.planning.verify.job",
     "Wait": "synctax.bandwidth.sweep",
     "WhatIf": "synctax.attribution.whatif",
@@ -152,6 +154,7 @@ _HOME = {
     "recover": "synctax.experiment.judging",
     "simulate": "synctax.cluster.engine",
     "sweep": "synctax.cluster.sweep",
+    "trend": "synctax.compare.trend",
     "verify": "synctax.planning.verify.job",
     "whatif": "synctax.attribution.whatif",
 }
@@ -203,6 +206,7 @@ __all__ = [
     "Tax",
     "TaxModel",
     "Training",
+    "Trend",
     "Verification",
     "Wait",
     "WhatIf",
@@ -242,6 +246,7 @@ __all__ = [
     "recover",
     "simulate",
     "sweep",
+    "trend",
     "verify",
     "whatif",
 ]

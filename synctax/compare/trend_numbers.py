@@ -21,30 +21,26 @@ CONFIDENCE = 0.95
 Z_95 = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
-_EXACT_UP_TO = 40
-"""Points up to which the distribution of Kendall's statistic is counted out."""
-
 _CELLS = 2_000_000
 """So many sums are held at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """What Mann-Kendall and Theil-Sen say of a series.
+    """How fast a series rises.
 
-    `slope`, `low` and `high` are in units of y a unit of x, 95 %; `tau` is -1 (ever
-    falling) to 1 (ever rising); `p` two-sided.
+    `slope`, `low` and `high` (95 %) are in units of y a unit of x; `tau` is Kendall's, -1
+    (ever falling) to 1 (ever rising).
     """
 
     slope: float
     low: float
     high: float
     tau: float
-    p: float
 
 
 def slope(x: F64, y: F64) -> Slope:
-    """Tell whether a series rises or falls, and how fast.
+    """Tell how fast a series rises or falls: the median of the slopes of all pairs.
 
     Parameters
     ----------
@@ -55,86 +51,62 @@ def slope(x: F64, y: F64) -> Slope:
     Returns
     -------
     Slope
-        The median of the slopes of all pairs of points. Its p-value is exact for up to
-        40 points that do not tie.
 
     References
     ----------
-    Mann (1945), Econometrica 13; Sen (1968), J. Am. Stat. Assoc. 63; Hollander and Wolfe,
-    Nonparametric Statistical Methods (1999), sections 8.1 and 9.3.
+    Theil (1950) and Sen (1968), J. Am. Stat. Assoc. 63; Hollander and Wolfe, Nonparametric
+    Statistical Methods (1999), sections 8.1 and 9.3.
 
     Examples
     --------
-    >>> found = slope(np.arange(6.0), 3 * np.arange(6.0))
-    >>> found.slope, found.tau, round(found.p, 4)
-    (3.0, 1.0, 0.0028)
+    >>> slope(np.arange(6.0), 3 * np.arange(6.0))
+    Slope(slope=3.0, low=3.0, high=3.0, tau=1.0)
     """
     n = x.size
     early, late = np.triu_indices(n, 1)
     rise = y[late] - y[early]
     slopes = np.sort(rise / (x[late] - x[early]))
-    statistic = int(np.sign(rise).sum())
     ties = np.unique(y, return_counts=True)[1]
-    sd = math.sqrt(_variance(n, ties))
-    reach = Z_95 * sd
+    reach = Z_95 * math.sqrt(_variance(n, ties))
     below = max(math.floor((slopes.size - reach) / 2), 0)
     above = min(math.ceil((slopes.size + reach) / 2), slopes.size - 1)
     pairs = n * (n - 1) / 2
-    tied = float((ties * (ties - 1) / 2).sum())
-    among = math.sqrt(pairs * (pairs - tied))
+    among = math.sqrt(pairs * (pairs - float((ties * (ties - 1) / 2).sum())))
     return Slope(
         float(np.median(slopes)),
         float(slopes[below]),
         float(slopes[above]),
-        statistic / among if among else 0.0,
-        _kendall_p(n, statistic, sd, exact=not tied and n <= _EXACT_UP_TO),
+        float(np.sign(rise).sum()) / among if among else 0.0,
     )
 
 
 def _variance(n: int, ties: I64) -> float:
+    """Variance of Kendall's statistic."""
     whole = n * (n - 1) * (2 * n + 5)
     return max(float(whole - (ties * (ties - 1) * (2 * ties + 5)).sum()) / 18, 0.0)
-
-
-def _kendall_p(n: int, statistic: int, sd: float, *, exact: bool) -> float:
-    if not sd or not statistic:
-        return 1.0
-    if not exact:
-        # pairs come in twos: the next smaller statistic is two less
-        return math.erfc((abs(statistic) - 1) / sd / math.sqrt(2))
-    # share of orders of k values with so many inversions, for k = 1 ... n
-    share = np.ones(1)
-    for k in range(2, n + 1):
-        share = np.convolve(share, np.full(k, 1 / k))
-    inversions = (n * (n - 1) // 2 - abs(statistic)) // 2
-    return min(2 * float(share[: inversions + 1].sum()), 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
     """Where the values of a series change most.
 
-    `at` is the first point after the change, `p` how often points in any order would show
-    one as large anywhere; `shift`, `low`, `high` (95 %) how much the values change there
-    if the change is where it is said to be.
+    `first` is the first point after the change; `shift`, `low`, `high` (95 %) how much the
+    values change there if the change is where it is said to be.
     """
 
-    at: int
-    p: float
+    first: int
     shift: float
     low: float
     high: float
 
 
-def largest_break(y: F64, *, draws: int = DRAWS, seed: int = 0) -> Break:
-    """Find the place where a series changes most, and whether that is chance.
+def largest_break(y: F64) -> Break:
+    """Find the place where a series changes most.
 
     Parameters
     ----------
     y : (n,) float64
         In order; at least two.
-    draws, seed : int
-        Orders that are drawn for the p-value.
 
     Returns
     -------
@@ -142,61 +114,25 @@ def largest_break(y: F64, *, draws: int = DRAWS, seed: int = 0) -> Break:
 
     References
     ----------
-    Pettitt (1979), Applied Statistics 28, with drawn orders instead of its asymptotic
-    p-value. The shift is that of Hodges and Lehmann (1963).
+    Pettitt (1979), Applied Statistics 28. The shift is that of Hodges and Lehmann (1963).
 
     Examples
     --------
     >>> found = largest_break(np.array([1.0, 2, 1, 2, 1, 7, 8, 7, 8, 7]))
-    >>> found.at, found.shift
+    >>> found.first, found.shift
     (5, 6.0)
     """
-    at, p = breaks(y[None, :], draws=draws, seed=seed)
-    shift, low, high = shifted(y[: at[0]], y[at[0] :])
-    return Break(int(at[0]), float(p[0]), shift, low, high)
+    first = int(places(standard_ranks(y[None, :]))[0])
+    return Break(first, *shifted(y[:first], y[first:]))
 
 
-def breaks(y: F64, *, draws: int = DRAWS, seed: int = 0) -> tuple[I64, F64]:
-    """Find the largest break of each of several series of the same points.
+def standard_ranks(y: F64) -> F64:
+    """Ranks of each series, ties in the middle, with mean 0 and variance 1 (or all 0).
 
     Parameters
     ----------
     y : (k, n) float64
-    draws, seed : int
-        As for `largest_break`.
-
-    Returns
-    -------
-    at : (k,) int64
-        First point after each series' break.
-    p : (k,) float64
-        How often the largest of all k breaks would be as large with the points in any
-        order: with however many series, one of them is below 0.05 by chance in 5 %.
-
-    References
-    ----------
-    Pettitt (1979); Westfall and Young, Resampling-Based Multiple Testing (1993), for the
-    largest of k.
     """
-    k, n = y.shape
-    ranked = _standard_ranks(y)
-    own = np.abs(np.cumsum(ranked, axis=1))[:, :-1]
-    at = own.argmax(axis=1) + 1
-    size = own.max(axis=1)
-    rng = np.random.default_rng(seed)
-    largest = np.empty(draws)
-    rows = max(1, _CELLS // (k * n))
-    for start in range(0, draws, rows):
-        stop = min(start + rows, draws)
-        order = rng.permuted(np.tile(np.arange(n), (stop - start, 1)), axis=1)
-        sums = np.cumsum(ranked[:, order], axis=2)
-        largest[start:stop] = np.abs(sums[:, :, :-1]).max(axis=(0, 2))
-    reached = (largest[None, :] >= size[:, None] - 1e-9).sum(axis=1)
-    return at, (1 + reached) / (1 + draws)
-
-
-def _standard_ranks(y: F64) -> F64:
-    """Ranks of each series, ties in the middle, with mean 0 and variance 1 (or all 0)."""
     result = np.empty(y.shape)
     for row, values in enumerate(y):
         _known, place, count = np.unique(values, return_inverse=True, return_counts=True)
@@ -204,6 +140,113 @@ def _standard_ranks(y: F64) -> F64:
         ranks = middle[place] - (values.size + 1) / 2
         spread = float(ranks.std())
         result[row] = ranks / spread if spread else 0.0
+    return result
+
+
+def places(ranks: F64) -> I64:
+    """First point after the largest break of each of k series of ranks, (k,) int64."""
+    result: I64 = np.abs(np.cumsum(ranks, axis=1))[:, :-1].argmax(axis=1) + 1
+    return result
+
+
+def break_sizes(ranks: F64, orders: I64) -> F64:
+    """Size of the largest break of each series with its points in given orders.
+
+    Parameters
+    ----------
+    ranks : (k, n) float64
+        As `standard_ranks` returns them.
+    orders : (b, n) int64
+
+    Returns
+    -------
+    (k, b) float64
+        Pettitt's statistic, of standardised ranks.
+    """
+    k, n = ranks.shape
+    result = np.empty((k, len(orders)))
+    rows = max(1, _CELLS // (k * n))
+    for start in range(0, len(orders), rows):
+        sums = np.cumsum(ranks[:, orders[start : start + rows]], axis=2)
+        result[:, start : start + rows] = np.abs(sums[:, :, :-1]).max(axis=2)
+    # equal sums may differ in their last digits
+    return result.round(9)
+
+
+def trend_sizes(ranks: F64, orders: I64) -> F64:
+    """Size of the trend of a series with its points in given orders, (b,) float64.
+
+    Spearman's correlation of value and order but for a factor.
+
+    References
+    ----------
+    Daniels (1950), J. Royal Stat. Soc. B 12.
+    """
+    place = np.arange(ranks.size) - (ranks.size - 1) / 2
+    result: F64 = np.abs(ranks[orders] @ place).round(9)
+    return result
+
+
+def random_orders(n: int, *, draws: int = DRAWS, seed: int = 0) -> I64:
+    """Return the order in which n points are, then so many random ones; (1 + draws, n)."""
+    orders = np.tile(np.arange(n), (1 + draws, 1))
+    np.random.default_rng(seed).permuted(orders[1:], axis=1, out=orders[1:])
+    return orders
+
+
+def among(orders: I64, chosen: I64) -> I64:
+    """Orders of some of the points, as numbers of these; (b, len(chosen)) int64.
+
+    Examples
+    --------
+    >>> among(np.array([[0, 1, 2], [2, 0, 1]]), np.array([0, 2]))
+    array([[0, 1],
+           [1, 0]])
+    """
+    number = np.full(orders.shape[1], -1)
+    number[chosen] = np.arange(chosen.size)
+    named = number[orders]
+    return named[named >= 0].reshape(len(orders), chosen.size)
+
+
+def adjusted(sizes: Sequence[F64]) -> list[float]:
+    """Return p-values that hold for all questions together.
+
+    Parameters
+    ----------
+    sizes : sequence of (1 + b,) float64
+        What each question is decided by, first with the points as they are, then in random
+        orders, the same for all questions.
+
+    Returns
+    -------
+    list of float
+        How often the least p-value of all questions is as small where the order of the
+        points means nothing: any of them is below α with a chance of α at most, however
+        they hang together.
+
+    References
+    ----------
+    Westfall and Young, Resampling-Based Multiple Testing (1993), algorithm 2.5 in one step.
+
+    Examples
+    --------
+    The order as it is is the most extreme of four, for both questions:
+
+    >>> adjusted([np.array([9.0, 1, 2, 3]), np.array([9.0, 3, 2, 1])])
+    [0.25, 0.25]
+    """
+    if not sizes:
+        return []
+    p = np.array([_own_p(one) for one in sizes])
+    least = p.min(axis=0)
+    return [float((least <= one + 1e-12).mean()) for one in p[:, 0]]
+
+
+def _own_p(sizes: F64) -> F64:
+    """Share of the orders in which the size is at least that of each."""
+    ordered = np.sort(sizes)
+    result: F64 = (sizes.size - np.searchsorted(ordered, sizes)) / sizes.size
     return result
 
 
@@ -236,45 +279,13 @@ def shifted(before: F64, after: F64) -> tuple[float, float, float]:
     )
 
 
-def holm(p: Sequence[float]) -> list[float]:
-    """Return p-values that hold for all questions together.
-
-    Parameters
-    ----------
-    p : sequence of float
-        NaN stands for a question that was not asked.
-
-    Returns
-    -------
-    list of float
-        With each below α with a chance of α at most, however many there are and however
-        they hang together.
-
-    References
-    ----------
-    Holm (1979), Scandinavian Journal of Statistics 6.
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, 0.03, float("nan")])
-    [0.03, 0.06, 0.06, nan]
-    """
-    asked = sorted((value, place) for place, value in enumerate(p) if value == value)
-    result = [float("nan")] * len(p)
-    highest = 0.0
-    for done, (value, place) in enumerate(asked):
-        highest = max(highest, min(value * (len(asked) - done), 1.0))
-        result[place] = highest
-    return result
-
-
 def step_fits_better(x: F64, y: F64, line: Slope, found: Break) -> bool:
     """Tell whether two levels describe a series better than a straight line does.
 
     Compared by the sum of absolute distances, from the medians of both sides and from
     the line of Theil and Sen.
     """
-    sides = (y[: found.at], y[found.at :])
+    sides = (y[: found.first], y[found.first :])
     step = sum(float(np.abs(side - np.median(side)).sum()) for side in sides)
     rest = y - line.slope * x
     return step < float(np.abs(rest - np.median(rest)).sum())

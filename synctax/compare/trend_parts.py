@@ -58,6 +58,8 @@ class Line:
         None where ranks tie.
     ranks : (r,) int64
         Global ranks, ascending.
+    hosts : tuple of str
+        Of these ranks.
     owed_us : (r, k) float64
         What the others waited for a rank, a collective that it took part in; NaN where it
         was in none.
@@ -74,6 +76,7 @@ class Line:
     step_us: F64
     stragglers: tuple[Straggler | None, ...]
     ranks: I64
+    hosts: tuple[str, ...]
     owed_us: F64
     culprits: tuple[dict[str, float], ...]
 
@@ -112,6 +115,7 @@ def _line(
     share, step_us = who.shares(spans, len(at))
     step = tax.matches.step[whole]
     waited = int(who.wait_ns.sum())
+    host = {one.rank: one.host for one in tax.matches.ranks}
     return waited, Line(
         part=part,
         slots=slots,
@@ -122,6 +126,7 @@ def _line(
         step_us=step_us,
         stragglers=tuple(_straggler(tax, one) for one in slots),
         ranks=ranks,
+        hosts=tuple(host.get(rank, "") for rank in ranks.tolist()),
         owed_us=owed,
         culprits=_culprits(at, part, classes) if classes else ({},) * len(at),
     )

@@ -1,177 +1,117 @@
-"""Draw what happened anew: whole runs, steps, or blocks of neighbours, as weights.
+"""How far a median, mean or tail of one window may be from that of like windows.
 
-Collectives of a step share what made a rank late, and steps follow one another: they are
-no independent draws. So what is drawn is a unit (a profiler step, or a few neighbouring
-collectives where no step is marked), in blocks of neighbouring units of the same series
-(a window of a run). Of several runs whole runs are drawn: what steps within them differ by
-is in them already.
+Waits of one step hang together, so whole steps are drawn.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from synctax.arrays import F64, I64
 
-MOST_UNITS = 2_000
-"""Units of a run; neighbours are put together where it has more."""
+DRAWS = 999
+"""Resamples."""
 
-LEAST_BLOCKS = 4
-"""A run is cut into at least so many blocks, where it has the units."""
+CONFIDENCE = 0.95
 
-_SIGNIFICANT = 2.0
-"""Standard errors of an autocorrelation that chance rarely exceeds."""
+MIN_BLOCKS = 5
+"""With fewer steps single values are drawn: of three steps hardly anything is drawn but
+those same three."""
+
+_CELLS = 4_000_000
+"""So many counts are held at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """Units of one run, window after window.
+class Drawn:
+    """Statistics of resamples, each (draws,) float64, in the unit of the values."""
+
+    median: F64
+    mean: F64
+    p90: F64
+
+
+def drawn(values: F64, block: I64, *, draws: int = DRAWS, seed: int = 0) -> Drawn:
+    """Resample values, whole blocks at a time, and summarise every resample.
 
     Parameters
     ----------
-    sizes : tuple of int
-        Units of each window, in order of time.
-    block_length : int
-        Neighbouring units that are drawn together.
-    """
-
-    sizes: tuple[int, ...]
-    block_length: int
-
-    def __len__(self) -> int:
-        return sum(self.sizes)
-
-    @property
-    def blocks(self) -> float:
-        """How many blocks there are to draw from; may be a fraction."""
-        return sum(size / min(self.block_length, size) for size in self.sizes if size)
-
-
-def block_length(values: F64, sizes: Sequence[int]) -> int:
-    """Choose how many neighbouring units are drawn together.
-
-    The cube root of their number, or twice the first lag at which ranks of the values are
-    no longer correlated, if that is more; at most a quarter of the longest series.
-
-    Parameters
-    ----------
-    values : (u,) float64
-        Of each unit, series after series.
-    sizes : sequence of int
-        Of the series.
+    values : (n,) float64
+        At least one.
+    block : (n,) int64
+        What each belongs to, such as its step. With fewer than `MIN_BLOCKS` of them,
+        values are drawn one by one.
+    draws : int
+        Resamples.
+    seed : int
+        The same values, blocks and seed give the same result.
 
     Returns
     -------
-    int
+    Drawn
+        Quantiles are those of the empirical distribution: the smallest value that so
+        large a share does not exceed.
+
+    Raises
+    ------
+    ValueError
+        If there is no value, or the arrays differ in length.
 
     References
     ----------
-    Hall, Horowitz and Jing, On blocking rules for the bootstrap with dependent data, 1995.
+    Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapters 8 and 13.
 
     Examples
     --------
-    >>> block_length(np.arange(5.0), [5]), block_length(np.tile([0.0, 1.0], 40), [80])
-    (1, 5)
+    Values that do not differ have no other median:
+
+    >>> bool((drawn(np.full(8, 3.0), np.arange(8)).median == 3.0).all())
+    True
     """
-    longest = max(sizes, default=0)
-    most = max(longest // LEAST_BLOCKS, 1)
-    if most == 1:
-        return 1
-    series = np.repeat(np.arange(len(sizes)), sizes)
-    rank = np.empty(values.size)
-    rank[np.argsort(values, kind="stable")] = np.arange(values.size)
-    _, tie = np.unique(values, return_inverse=True)
-    rank = (np.bincount(tie, rank) / np.bincount(tie))[tie]
-    mean = np.bincount(series, rank, len(sizes)) / np.maximum(sizes, 1)
-    z = rank - mean[series]
-    power = float(z @ z)
-    bound = _SIGNIFICANT / math.sqrt(values.size)
-    lag = 0
-    while power and lag < most:
-        following = series[lag + 1 :] == series[: -lag - 1]
-        if (z[lag + 1 :] * z[: -lag - 1])[following].sum() / power < bound:
-            break
-        lag += 1
-    memory = 2 * (lag + 1) if lag else 1
-    return min(max(math.ceil(longest ** (1 / 3) - 1e-9), memory), most)
+    if not values.size or values.size != block.size:
+        raise ValueError(f"{values.size} values in {block.size} blocks")
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    known, number = np.unique(block[order], return_inverse=True)
+    if known.size < MIN_BLOCKS:
+        number = np.arange(values.size)
+    count = int(number.max()) + 1
+    rng = np.random.default_rng(seed)
+    median, mean, p90 = (np.empty(draws) for _ in range(3))
+    rows = max(1, _CELLS // max(count, values.size))
+    for start in range(0, draws, rows):
+        part = slice(start, min(start + rows, draws))
+        weight = _counts(rng, part.stop - part.start, count)[:, number]
+        reached = np.cumsum(weight, axis=1)
+        whole: F64 = reached[:, -1].astype(np.float64)
+        mean[part] = (weight @ ordered) / whole
+        median[part] = ordered[_first(reached, 0.5 * whole)]
+        p90[part] = ordered[_first(reached, 0.9 * whole)]
+    return Drawn(median, mean, p90)
 
 
-def weights(runs: Sequence[Series], resamples: int, random: np.random.Generator) -> F64:
-    """Draw all units anew many times.
+def interval(statistic: F64, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return the percentile interval of a statistic of resamples.
 
-    Parameters
-    ----------
-    runs : sequence of Series
-        Of one side.
-    resamples : int
-    random : Generator
-
-    Returns
-    -------
-    (resamples, u) float64
-        How often each unit was drawn, run after run.
-
-    References
-    ----------
-    Politis and Romano, A circular block-resampling procedure for stationary data, 1992.
-    Davison and Hinkley, Bootstrap Methods and their Application (1997), section 3.8: runs
-    with replacement, and all that is in them, come closest to how means of runs vary.
+    Examples
+    --------
+    >>> interval(np.arange(101.0), 0.5)
+    (25.0, 75.0)
     """
-    if len(runs) > 1:
-        drawn = random.multinomial(
-            len(runs), np.full(len(runs), 1 / len(runs)), size=resamples
-        )
-        return np.repeat(drawn, [len(run) for run in runs], axis=1).astype(np.float64)
-    parts = [
-        _circular(size, min(runs[0].block_length, size), resamples, random)
-        for size in runs[0].sizes
-        if size
-    ]
-    return np.concatenate(parts, axis=1) if parts else np.empty((resamples, 0))
+    outside = (1 - confidence) / 2
+    low, high = np.quantile(statistic, (outside, 1 - outside))
+    return float(low), float(high)
 
 
-def _circular(size: int, length: int, resamples: int, random: np.random.Generator) -> F64:
-    """Cover a ring of units by as many blocks as it takes, the last one cut."""
-    pieces = -(-size // length)
-    start = random.integers(size, size=(resamples, pieces))
-    last = size - (pieces - 1) * length
-    span = np.full(pieces, length)
-    span[-1] = last
-    counts = np.zeros((resamples, 2 * size + 1))
-    row = np.arange(resamples)[:, None]
-    np.add.at(counts, (row, start), 1.0)
-    np.add.at(counts, (row, start + span), -1.0)
-    covered = np.cumsum(counts[:, :-1], axis=1)
-    return np.asarray(covered[:, :size] + covered[:, size:])
+def _counts(rng: np.random.Generator, draws: int, count: int) -> I64:
+    """How often each of `count` blocks is in each resample, (draws, count) int64."""
+    chosen = rng.integers(count, size=(draws, count))
+    chosen += count * np.arange(draws)[:, None]
+    flat: I64 = np.bincount(chosen.ravel(), minlength=draws * count)
+    return flat.reshape(draws, count)
 
 
-def freedom(runs: Sequence[Series]) -> float:
-    """Count what is drawn independently: runs if there are several, else blocks.
-
-    Parameters
-    ----------
-    runs : sequence of Series
-
-    Returns
-    -------
-    float
-        1 or less where nothing can be said of chance.
-    """
-    return float(len(runs)) if len(runs) > 1 else runs[0].blocks if runs else 0.0
-
-
-def pieces_of(count: int) -> I64:
-    """Number neighbours so that there are no more than `MOST_UNITS` units.
-
-    Parameters
-    ----------
-    count : int
-
-    Returns
-    -------
-    (count,) int64
-        Unit of each, ascending without gaps.
-    """
-    return np.arange(count) // max(-(-count // MOST_UNITS), 1)
+def _first(reached: I64, wanted: np.ndarray) -> I64:
+    """Where each row of cumulated counts first reaches what is wanted, (draws,) int64."""
+    result: I64 = (reached < wanted[:, None] - 1e-9).sum(axis=1)
+    return result

@@ -10,13 +10,15 @@ _POINT = Column("point", "int", "", "window, or part of one, in order, from 0")
 _WINDOW = Column(
     "window", "str", "", "label of the profiler window; null where there is one"
 )
-_P_MEANING = "; adjusted (Holm) for every question asked of the job, so 5 % are wrong"
+_P_MEANING = (
+    "; by permutation, adjusted for all questions asked of the job (Westfall-Young)"
+)
 
 
 def _interval(name: str, what: str) -> tuple[Column, Column]:
     return tuple(  # type: ignore[return-value]
         Column(f"{name}_{side}", "float", "us", f"{end} of the 95 % interval of {what}")
-        for side, end in (("low", "lower end"), ("high", "upper end"))
+        for side, end in (("lo", "lower end"), ("hi", "upper end"))
     )
 
 
@@ -45,11 +47,11 @@ TREND = Table(
         Column("n_ranks", "int", "", "ranks that took part"),
         Column("collectives", "int", "", "collectives that count"),
         Column("tax_max_us_median", "float", "us", "median tax (max - min duration)"),
-        *_interval("tax_max_us_median", "it, by bootstrap of steps"),
+        *_interval("tax_max_median_us", "it, by bootstrap of steps"),
         Column("tax_max_us_mean", "float", "us", "mean tax"),
-        *_interval("tax_max_us_mean", "it"),
+        *_interval("tax_max_mean_us", "it"),
         Column("tax_max_us_p90", "float", "us", "90 % quantile of the tax"),
-        *_interval("tax_max_us_p90", "it"),
+        *_interval("tax_max_p90_us", "it"),
         Column(
             "wait_share_of_step",
             "float",
@@ -96,16 +98,16 @@ TREND_TESTS = Table(
             "`rise`, `fall`, `step_up`, `step_down`, `none`, or `too_few` points to tell",
         ),
         Column("per", "str", "", "what the slope is per: 1,000 iterations, hour, ..."),
-        Column("slope_us", "float", "us", "change of the median tax (Theil-Sen)"),
+        Column("slope_us", "float", "us", "change of the mean tax (Theil-Sen)"),
         *_interval("slope_us", "it"),
         Column("kendall_tau", "float", "", "-1: ever falling, 1: ever rising"),
-        Column("trend_p", "float", "", f"Mann-Kendall, two-sided{_P_MEANING}"),
+        Column("trend_p", "float", "", f"rank correlation with order{_P_MEANING}"),
         Column("break_point", "int", "", "first point after the largest change of level"),
         Column("break_window", "str", "", "its window"),
         Column("break_iteration", "int", "", "its iteration"),
-        Column("break_p", "float", "", f"Pettitt, by permutation{_P_MEANING}"),
-        Column("before_us", "float", "us", "median of the medians before it"),
-        Column("after_us", "float", "us", "median of the medians from it on"),
+        Column("break_p", "float", "", f"Pettitt{_P_MEANING}"),
+        Column("before_us", "float", "us", "mean tax of the median window before it"),
+        Column("after_us", "float", "us", "the same from it on"),
         Column("shift_us", "float", "us", "Hodges-Lehmann shift from before to after"),
         *_interval("shift_us", "it, if the break is there"),
         Column(
@@ -117,12 +119,12 @@ TREND_TESTS = Table(
         Column("worse_host", "str", "", "its host"),
         Column("worse_point", "int", "", "first point from which it is worse"),
         Column("worse_window", "str", "", "its window"),
-        Column("worse_p", "float", "", f"by permutation, of the largest rank{_P_MEANING}"),
+        Column("worse_p", "float", "", f"of the rank with the largest break{_P_MEANING}"),
         Column(
             "worse_before_us",
             "float",
             "us",
-            "what the others waited for it before, a collective of its own (median)",
+            "what the others waited for it before, a collective of its own (mean)",
         ),
         Column("worse_after_us", "float", "us", "the same from then on"),
     ),

@@ -1,0 +1,169 @@
+"""The tax over the windows of a job: trend, break, and which rank became worse."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from synctax.collectives.tax import Tax
+from synctax.compare.trend_changes import Change, changes
+from synctax.compare.trend_parts import Line, lines
+from synctax.compare.trend_points import Points, points
+from synctax.errors import SynctaxError
+from synctax.notes import Note
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synctax.attribution.attribute import Attribution
+
+By = Literal["window", "step"]
+
+
+@dataclass(frozen=True, slots=False, repr=False, eq=False)
+class Trend:
+    """What `trend` found.
+
+    Parameters
+    ----------
+    tax : Tax
+        What was measured.
+    points : Points
+        Windows, or parts of windows, in order.
+    lines : tuple of Line
+        Every role and operation over the points, most waits first.
+    changes : tuple of Change
+        What changed in each line.
+    attributed : bool
+        Whether culprits are known.
+    notes : tuple of Note
+        What was left out, of points and of measuring.
+    """
+
+    tax: Tax
+    points: Points
+    lines: tuple[Line, ...]
+    changes: tuple[Change, ...]
+    attributed: bool
+    notes: tuple[Note, ...]
+
+    def __repr__(self) -> str:
+        told = sum(change.finding not in ("none", "too_few") for change in self.changes)
+        return (
+            f"<Trend: {len(self.points)} points, {told} of {len(self.lines)} rows change>"
+        )
+
+    @cached_property
+    def _frame(self) -> "pd.DataFrame":
+        from synctax.compare.trend_tables import points_frame
+
+        return points_frame(self)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per group role, operation and point (`schema.TREND`)."""
+        return self._frame.copy()
+
+    def tests(self) -> "pd.DataFrame":
+        """One row per group role and operation (`schema.TREND_TESTS`)."""
+        from synctax.compare.trend_tables import tests_frame
+
+        return tests_frame(self)
+
+    def culprits(self) -> "pd.DataFrame":
+        """One row per group role, operation, point and class (`schema.TREND_CULPRITS`)."""
+        from synctax.compare.trend_tables import culprits_frame
+
+        return culprits_frame(self)
+
+    def verdict(self) -> tuple[str, ...]:
+        """Say in sentences what changed."""
+        from synctax.compare.trend_verdict import verdict
+
+        return verdict(self)
+
+
+def trend(
+    tax: Tax,
+    attribution: "Attribution | None" = None,
+    *,
+    by: By | int = "window",
+) -> Trend:
+    """Follow tax, straggler and culprits over the profiler windows of a job.
+
+    Every role and operation is asked three questions: whether its mean tax rises or falls
+    (5 points or more), whether it changes at some point, and whether the others wait more
+    for one of its ranks from some point on (8 or more). The tests compare points by rank,
+    so that a single bad window decides nothing, with random orders of the points. Points
+    are taken for independent, as windows some minutes apart are; neighbouring steps are
+    less so. Of jobs in which nothing changes, 5 % are said to change in anything.
+
+    Parameters
+    ----------
+    tax : Tax
+        As `measure` returns it, of a job with several windows.
+    attribution : Attribution, optional
+        Of this tax, for culprits.
+    by : "window", "step" or int
+        One point a window, a step, or so many steps of a window.
+
+    Returns
+    -------
+    Trend
+
+    Raises
+    ------
+    SynctaxError
+        If no collective counts, or steps were asked for and none is marked.
+    TypeError, ValueError
+        If `tax` is not what `measure` returns, `attribution` is of another tax, or `by` is
+        none of the three.
+
+    References
+    ----------
+    Theil (1950) and Sen (1968) for slopes, Daniels (1950) for trends, Pettitt (1979) for
+    breaks, Westfall and Young (1993) for all questions together.
+    """
+    if not isinstance(tax, Tax):
+        raise TypeError("trend wants the tax that synctax.measure(job) returns")
+    if attribution is not None and attribution.tax is not tax:
+        raise ValueError("the attribution is of another tax")
+    if not tax.used.any():
+        raise SynctaxError(
+            "no collective can be measured, so there is no trend; synctax measure "
+            "--per-collective lists each with its reason"
+        )
+    at = points(tax, _steps_each(by))
+    made = tuple(lines(tax, at, attribution))
+    said = (*at.notes, *_absent_ranks(made))
+    return Trend(
+        tax=tax,
+        points=at,
+        lines=made,
+        changes=tuple(changes(at, made)),
+        attributed=attribution is not None,
+        notes=(*said, *(tax.notes if attribution is None else attribution.notes)),
+    )
+
+
+def _steps_each(by: By | int) -> int | None:
+    if by == "window":
+        return None
+    if by == "step":
+        return 1
+    if type(by) is not int or by < 1:
+        raise ValueError(f'by must be "window", "step" or a number of steps, not {by!r}')
+    return by
+
+
+def _absent_ranks(made: tuple[Line, ...]) -> list[Note]:
+    """Count ranks that are missing at some of the points at which a line has others."""
+    missing: set[int] = set()
+    for line in made:
+        there = line.n_ranks > 0
+        gaps = np.isnan(line.owed_us[:, there]).any(axis=1)
+        missing |= set(line.ranks[gaps].tolist())
+    if not missing:
+        return []
+    detail = "ranks that are not in all windows; none of them is said to have become worse"
+    return [Note("rank_not_throughout", len(missing), detail)]

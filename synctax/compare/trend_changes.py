@@ -1,0 +1,182 @@
+"""What changes in the lines of a trend, beyond chance."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from synctax.arrays import F64, I64
+from synctax.compare.trend_numbers import (
+    MIN_FOR_BREAK,
+    MIN_FOR_TREND,
+    Break,
+    Slope,
+    adjusted,
+    among,
+    break_sizes,
+    largest_break,
+    places,
+    random_orders,
+    slope,
+    standard_ranks,
+    step_fits_better,
+    trend_sizes,
+)
+from synctax.compare.trend_parts import Line
+from synctax.compare.trend_points import Points
+
+ALPHA = 0.05
+"""Share of jobs without a change in which one is said to be."""
+
+MOST_RANKS = 32
+"""So many ranks of a line are looked at: those that most is owed by over all points, which
+tells nothing of when."""
+
+Finding = Literal["rise", "fall", "step_up", "step_down", "none", "too_few"]
+
+
+@dataclass(frozen=True, slots=True)
+class Worse:
+    """A rank for which others wait more from a point on; times per collective of its own.
+
+    `point` is the first of these points.
+    """
+
+    rank: int
+    host: str
+    point: int
+    before_us: float
+    after_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What changed in a line.
+
+    Parameters
+    ----------
+    points : (n,) int64
+        Points at which the line has collectives.
+    finding : str
+        As in `schema.TREND_TESTS`.
+    slope : Slope or None
+        None for fewer than 2 points.
+    trend_p, break_p, worse_p : float
+        Adjusted for all questions asked of the job; NaN where too few points are there.
+    largest : Break or None
+        Its `first` counts `points`. None with fewer than `MIN_FOR_BREAK`.
+    worse : Worse or None
+        None where no rank is beyond chance.
+    """
+
+    points: I64
+    finding: Finding
+    slope: Slope | None
+    trend_p: float
+    largest: Break | None
+    break_p: float
+    worse_p: float
+    worse: Worse | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What one line was asked, before the answers of all lines are judged together.
+
+    `sizes` are by question ("trend", "break", "worse") what it is decided by, as
+    `trend_numbers.adjusted` takes it.
+    """
+
+    at: I64
+    x: F64
+    y: F64
+    slope: Slope | None
+    largest: Break | None
+    worse: Worse | None
+    sizes: dict[str, F64]
+
+
+def changes(at: Points, lines: Sequence[Line]) -> Iterator[Change]:
+    """Ask every line whether it changes, and judge the answers together."""
+    orders = random_orders(len(at))
+    asked = [_ask(at, line, orders) for line in lines]
+    keys = [(i, name) for i, one in enumerate(asked) for name in one.sizes]
+    p = dict(zip(keys, adjusted([asked[i].sizes[name] for i, name in keys]), strict=True))
+    for number, one in enumerate(asked):
+        trend_p, break_p, worse_p = (
+            p.get((number, name), float("nan")) for name in ("trend", "break", "worse")
+        )
+        yield Change(
+            points=one.at,
+            finding=_finding(one, trend_p, break_p),
+            slope=one.slope,
+            trend_p=trend_p,
+            largest=one.largest,
+            break_p=break_p,
+            worse_p=worse_p,
+            worse=one.worse if worse_p <= ALPHA else None,
+        )
+
+
+def _ask(at: Points, line: Line, orders: I64) -> _Asked:
+    there = np.flatnonzero([one.size > 0 for one in line.tax_us])
+    y = means_us(line, there)
+    x = at.x[there]
+    own = among(orders, there)
+    sizes: dict[str, F64] = {}
+    worse = None
+    if there.size >= MIN_FOR_TREND:
+        sizes["trend"] = trend_sizes(standard_ranks(y[None, :])[0], own)
+    many = there.size >= MIN_FOR_BREAK
+    if many:
+        sizes["break"] = break_sizes(standard_ranks(y[None, :]), own)[0]
+        worse, of_ranks = _worse(line, there, own)
+        sizes |= of_ranks
+    return _Asked(
+        at=there,
+        x=x,
+        y=y,
+        slope=slope(x, y) if there.size > 1 else None,
+        largest=largest_break(y) if many else None,
+        worse=worse,
+        sizes=sizes,
+    )
+
+
+def means_us(line: Line, points: I64) -> F64:
+    """Mean tax of a line at some of its points, (n,) float64."""
+    return np.array([line.tax_us[point].mean() for point in points], np.float64)
+
+
+def _worse(line: Line, there: I64, orders: I64) -> tuple[Worse | None, dict[str, F64]]:
+    """Find the rank that most surely became worse; None where no rank did."""
+    owed = line.owed_us[:, there]
+    known = np.flatnonzero(~np.isnan(owed).any(axis=1))
+    known = known[np.argsort(-owed[known].sum(axis=1), kind="stable")[:MOST_RANKS]]
+    if not known.size:
+        return None, {}
+    ranks = standard_ranks(owed[known])
+    first, sizes = places(ranks), break_sizes(ranks, orders)
+    best = int(sizes[:, 0].argmax())
+    cut, row = int(first[best]), int(known[best])
+    before, after = float(owed[row, :cut].mean()), float(owed[row, cut:].mean())
+    worse = None
+    if after > before:
+        rank, host = int(line.ranks[row]), line.hosts[row]
+        worse = Worse(rank, host, int(there[cut]), before, after)
+    return worse, {"worse": sizes.max(axis=0)}
+
+
+def _finding(one: _Asked, trend_p: float, break_p: float) -> Finding:
+    if one.at.size < MIN_FOR_TREND or one.slope is None:
+        return "too_few"
+    told, broken = trend_p <= ALPHA, break_p <= ALPHA
+    steps = one.largest is not None and step_fits_better(
+        one.x, one.y, one.slope, one.largest
+    )
+    if one.largest is not None and broken and (steps or not told):
+        return "step_up" if one.largest.shift > 0 else "step_down"
+    if told:
+        return "rise" if one.slope.tau > 0 else "fall"
+    return "none"

@@ -1,0 +1,178 @@
+"""Tables of a trend."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synctax.compare.trend_changes import Change, means_us
+from synctax.compare.trend_parts import Line
+from synctax.compare.trend_resample import drawn, interval
+from synctax.schema import TREND, TREND_CULPRITS, TREND_TESTS
+from synctax.schema.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from synctax.compare.trend import Trend
+
+Row = dict[str, Any]
+
+
+def points_frame(found: "Trend") -> "pd.DataFrame":
+    """Build the table `schema.TREND`."""
+    return _frame(TREND, [row for line in found.lines for row in _points(found, line)])
+
+
+def _points(found: "Trend", line: Line) -> list[Row]:
+    at = found.points
+    rows: list[Row] = []
+    before = None
+    for point in range(len(at)):
+        if not line.tax_us[point].size:
+            continue
+        rows.append(
+            {
+                **_key(line),
+                **_place(found, point),
+                "first_step": _known(at.first_step[point]),
+                "last_step": _known(at.last_step[point]),
+                "iteration": _known(at.iteration[point]),
+                "at_s": at.at_s[point],
+                "n_ranks": int(line.n_ranks[point]),
+                "collectives": line.tax_us[point].size,
+                **_tax(line, point),
+                "wait_share_of_step": line.wait_share[point],
+                "step_us_median": line.step_us[point],
+                **_straggler(line, point, before),
+                **_culprit(line, point, before),
+            }
+        )
+        before = point
+    return rows
+
+
+def _key(line: Line) -> Row:
+    return {"group": line.part.role, "op": line.part.op.label}
+
+
+def _place(found: "Trend", point: int) -> Row:
+    return {"point": point, "window": found.points.window[point] or None}
+
+
+def _known(value: np.int64) -> int | None:
+    return int(value) if value >= 0 else None
+
+
+def _tax(line: Line, point: int) -> Row:
+    values = line.tax_us[point]
+    again = drawn(values, line.step[point], seed=point)
+    told = {
+        "median": (float(np.median(values)), again.median),
+        "mean": (float(values.mean()), again.mean),
+        "p90": (float(np.quantile(values, 0.9)), again.p90),
+    }
+    row: Row = {}
+    for name, (value, resampled) in told.items():
+        low, high = interval(resampled) if values.size > 1 else (None, None)
+        row |= {f"tax_max_us_{name}": value}
+        row |= {f"tax_max_{name}_us_lo": low, f"tax_max_{name}_us_hi": high}
+    return row
+
+
+def _straggler(line: Line, point: int, before: int | None) -> Row:
+    now = line.stragglers[point]
+    then = None if before is None else line.stragglers[before]
+    return {
+        "straggler_rank": now and now.rank,
+        "straggler_host": (now.host or None) if now else None,
+        "straggler_share": now and now.share,
+        "straggler_as_before": now.rank == then.rank if now and then else None,
+    }
+
+
+def _culprit(line: Line, point: int, before: int | None) -> Row:
+    shares = line.culprits[point]
+    name = next(iter(shares), None)
+    change = None
+    if name is not None and before is not None and line.culprits[before]:
+        change = shares[name] - line.culprits[before].get(name, 0.0)
+    return {
+        "culprit_class": name,
+        "culprit_share": None if name is None else shares[name],
+        "culprit_share_change": change,
+    }
+
+
+def tests_frame(found: "Trend") -> "pd.DataFrame":
+    """Build the table `schema.TREND_TESTS`."""
+    pairs = zip(found.lines, found.changes, strict=True)
+    return _frame(TREND_TESTS, [_test(found, line, change) for line, change in pairs])
+
+
+def _test(found: "Trend", line: Line, change: Change) -> Row:
+    slope, worse = change.slope, change.worse
+    return {
+        **_key(line),
+        "points": change.points.size,
+        "finding": change.finding,
+        "per": found.points.per,
+        "slope_us": slope and slope.slope,
+        "slope_us_lo": slope and slope.low,
+        "slope_us_hi": slope and slope.high,
+        "kendall_tau": slope and slope.tau,
+        "trend_p": change.trend_p,
+        **_break(found, line, change),
+        "worse_rank": worse and worse.rank,
+        "worse_host": (worse.host or None) if worse else None,
+        "worse_point": worse and worse.point,
+        "worse_window": (found.points.window[worse.point] or None) if worse else None,
+        "worse_p": change.worse_p,
+        "worse_before_us": worse and worse.before_us,
+        "worse_after_us": worse and worse.after_us,
+    }
+
+
+_BREAK = (
+    "break_point", "break_window", "break_iteration", "break_p", "before_us", "after_us",
+    "shift_us", "shift_us_lo", "shift_us_hi",
+)  # fmt: skip
+
+
+def _break(found: "Trend", line: Line, change: Change) -> Row:
+    largest = change.largest
+    if largest is None:
+        return dict.fromkeys(_BREAK)
+    point = int(change.points[largest.first])
+    means = means_us(line, change.points)
+    values = (
+        point,
+        found.points.window[point] or None,
+        _known(found.points.iteration[point]),
+        change.break_p,
+        float(np.median(means[: largest.first])),
+        float(np.median(means[largest.first :])),
+        largest.shift,
+        largest.low,
+        largest.high,
+    )
+    return dict(zip(_BREAK, values, strict=True))
+
+
+def culprits_frame(found: "Trend") -> "pd.DataFrame":
+    """Build the table `schema.TREND_CULPRITS`."""
+    rows = [
+        {
+            **_key(line),
+            **_place(found, point),
+            "culprit_class": name,
+            "share_of_tax": share,
+        }
+        for line in found.lines
+        for point, shares in enumerate(line.culprits)
+        for name, share in shares.items()
+    ]
+    return _frame(TREND_CULPRITS, rows)
+
+
+def _frame(table: Table, rows: list[Row]) -> "pd.DataFrame":
+    return table.to_frame({name: [row[name] for row in rows] for name in table.names})

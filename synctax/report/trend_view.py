@@ -1,0 +1,204 @@
+"""The trend of a job for people to read: sentences, a row a line, windows of the first."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synctax.report import tables
+from synctax.report.tables import Field, Sentence, column, records
+from synctax.report.text_plots import can_show_blocks
+from synctax.texts import ABSENT, is_absent, number, percent, seconds, time_us
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from synctax.compare.trend import Trend
+    from synctax.report.output import Result
+
+MOST_POINTS = 40
+"""Of more windows so many are shown, first and last among them; files hold all."""
+
+SPARKS = 24
+"""Signs of the small picture of a tax over the windows."""
+
+_BLOCKS, _SIGNS = "▁▂▃▄▅▆▇█", "_.-=+*%#"
+
+
+def parts(found: "Trend", result: "Result") -> "list[RenderableType]":
+    """Lay out the verdict, a row for every line, and the windows of the first line."""
+    rows = records(result.frame)
+    shown: list[RenderableType] = [Sentence(text) for text in found.verdict()]
+    if len(found.points) > 1:
+        shown += ["", _overview(found, rows)]
+    first = found.lines[0].part
+    mine = [r for r in rows if (r["group"], r["op"]) == (first.role, first.op.label)]
+    return [*shown, "", *_windows(found, mine, of=len(found.lines))]
+
+
+def _overview(found: "Trend", rows: list[dict[str, Any]]) -> "RenderableType":
+    tested = records(found.tests())
+    own = [
+        [
+            r["tax_max_us_mean"]
+            for r in rows
+            if (r["group"], r["op"]) == (t["group"], t["op"])
+        ]
+        for t in tested
+    ]
+    return tables.table(
+        [
+            column(tested, "group", "group", str),
+            column(tested, "op", "op", str),
+            column(tested, "points", _noun(found), rank=3),
+            Field("first", [time_us(values[0]) for values in own]),
+            Field("last", [time_us(values[-1]) for values in own]),
+            Field("mean tax", [sparks(values) for values in own], right=False, rank=2),
+            column(tested, "finding", "finding", _finding),
+            column(tested, "slope_us", f"per {found.points.per}", time_us, rank=4),
+            Field("p", [_p(row) for row in tested], rank=1),
+            column(tested, "worse_rank", "worse", lambda rank: f"rank {rank}", rank=1),
+        ]
+    )
+
+
+def _noun(found: "Trend") -> str:
+    return "windows" if found.points.steps_each is None else "parts"
+
+
+def _finding(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _p(row: dict[str, Any]) -> str:
+    known = [row[name] for name in ("trend_p", "break_p") if not is_absent(row[name])]
+    if not known:
+        return ABSENT
+    return "<0.001" if min(known) < 0.001 else f"{min(known):.3f}"
+
+
+def sparks(values: list[float]) -> str:
+    """Draw values from 0 to the largest; of many, medians of neighbours.
+
+    Examples
+    --------
+    >>> len(sparks([1.0, 2.0, 3.0]))
+    3
+    """
+    signs = _BLOCKS if can_show_blocks() else _SIGNS
+    pieces = np.array_split(np.array(values, np.float64), min(SPARKS, len(values)))
+    heights = [float(np.median(piece)) for piece in pieces]
+    top = max(heights) or 1.0
+    return "".join(signs[min(int(len(signs) * h / top), len(signs) - 1)] for h in heights)
+
+
+def _windows(
+    found: "Trend", rows: list[dict[str, Any]], *, of: int
+) -> "list[RenderableType]":
+    """Lay out the windows of one line."""
+    shown = rows
+    if len(rows) > MOST_POINTS:
+        chosen = np.unique(np.linspace(0, len(rows) - 1, MOST_POINTS).round().astype(int))
+        shown = [rows[i] for i in chosen]
+    title = f"{rows[0]['group']} {rows[0]['op']}"
+    if len(shown) < len(rows):
+        title += f": {len(shown)} of {len(rows)} {_noun(found)}, all with -o FILE"
+    elif of > 1:
+        title += ": the others with --group and --op, or all with -o FILE"
+    return [title, tables.table(_fields(found, shown))]
+
+
+def _fields(found: "Trend", rows: list[dict[str, Any]]) -> list[Field]:
+    fields = [
+        _when(found, rows),
+        column(rows, "collectives", "n", rank=5),
+        column(rows, "tax_max_us_median", "tax", time_us),
+        column(rows, "tax_max_us_mean", "mean", time_us),
+        Field("95 %", [_interval(row) for row in rows], rank=2),
+        column(rows, "tax_max_us_p90", "p90", time_us, rank=3),
+        column(rows, "wait_share_of_step", "of step", percent, rank=4),
+        column(rows, "step_us_median", "step", time_us, rank=4),
+        Field("last", [_last(row) for row in rows], right=False),
+    ]
+    if found.attributed:
+        fields.append(Field("culprits", [_culprit(r) for r in rows], right=False, rank=1))
+    return fields
+
+
+def _when(found: "Trend", rows: list[dict[str, Any]]) -> Field:
+    """Name the points by what the reader knows: iteration, window, step, or time."""
+    at = found.points
+    if not is_absent(rows[0]["iteration"]):
+        title = "iteration" if at.steps_each is None else "step"
+        return column(rows, "iteration", title, number)
+    if at.steps_each is None and len(set(at.window)) > 1:
+        return column(rows, "window", "window", str)
+    if not is_absent(rows[0]["at_s"]):
+        return column(rows, "at_s", "after", seconds)
+    return column(rows, "point", _noun(found)[:-1], number)
+
+
+def _interval(row: dict[str, Any]) -> str:
+    low, high = row["tax_max_mean_us_lo"], row["tax_max_mean_us_hi"]
+    return ABSENT if is_absent(low) else f"{time_us(low)} – {time_us(high)}"
+
+
+def _last(row: dict[str, Any]) -> str:
+    """Write who was last most often; what differs from the window before has a mark."""
+    if is_absent(row["straggler_rank"]):
+        return ABSENT
+    new = not is_absent(row["straggler_as_before"]) and not row["straggler_as_before"]
+    text = f"rank {row['straggler_rank']} {percent(row['straggler_share'])}"
+    return f"{text} *" if new else text
+
+
+def _culprit(row: dict[str, Any]) -> str:
+    if is_absent(row["culprit_class"]):
+        return ABSENT
+    return f"{row['culprit_class']} {percent(row['culprit_share'])}"
+
+
+def tests(result: "Result") -> "list[RenderableType]":
+    """Lay out what every line was asked."""
+    rows = records(result.frame)
+    return [
+        tables.table(
+            [
+                column(rows, "group", "group", str),
+                column(rows, "op", "op", str),
+                column(rows, "points", "n", rank=2),
+                column(rows, "finding", "finding", _finding),
+                column(rows, "slope_us", "slope", time_us, rank=2),
+                column(rows, "per", "per", str, rank=2),
+                column(rows, "trend_p", "p trend", _p_text, rank=1),
+                column(rows, "break_point", "break at", rank=3),
+                column(rows, "before_us", "before", time_us, rank=3),
+                column(rows, "after_us", "after", time_us, rank=3),
+                column(rows, "break_p", "p break", _p_text, rank=1),
+                column(rows, "worse_rank", "worse rank"),
+                column(rows, "worse_p", "p rank", _p_text, rank=1),
+            ]
+        )
+    ]
+
+
+def _p_text(p: float) -> str:
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def culprits(result: "Result") -> "list[RenderableType]":
+    """Lay out the share of the tax of each class, point by point."""
+    if result.frame.empty:
+        return tables.plain(result)
+    rows = records(result.frame)
+    return [
+        tables.table(
+            [
+                column(rows, "group", "group", str),
+                column(rows, "op", "op", str),
+                column(rows, "point", "point"),
+                column(rows, "window", "window", str, rank=2),
+                column(rows, "culprit_class", "class", str),
+                column(rows, "share_of_tax", "of tax", percent),
+            ]
+        )
+    ]
