@@ -2,7 +2,7 @@
 
 from synctax.report.page.markup import Html, element
 
-HALF = frozenset({"tax-cdf", "classes", "ranks", "qq", "pdf", "growth", "bandwidth"})
+HALF = frozenset({"tax-cdf", "ranks", "classes", "variation", "qq", "pdf"})
 """Charts of which two may stand side by side."""
 
 _LABELS = {

@@ -33,7 +33,16 @@
   const ROW_PX = 30;
   const TYPING_MS = 120;
 
-  const SYMBOLS = ["circle", "triangle", "rect", "diamond", "roundRect", "pin", "arrow", "circle"];
+  const SYMBOLS = [
+    "circle",
+    "triangle",
+    "rect",
+    "diamond",
+    "emptyCircle",
+    "emptyTriangle",
+    "emptyRect",
+    "circle",
+  ];
   const DASHES = ["solid", "dashed", "dotted", [8, 3, 2, 3], [12, 4], [4, 4], [2, 6]];
 
   // ---- numbers in words ----
@@ -248,12 +257,12 @@
     color: colors.series,
     backgroundColor: "transparent",
     textStyle: { fontFamily: colors.font, color: colors.text },
-    grid: { left: 8, right: 18, top: 40, bottom: 30, containLabel: true },
+    grid: { left: 8, right: 24, top: 54, bottom: 30, containLabel: true },
     legend: {
       type: "scroll",
       top: 0,
       left: 0,
-      right: 70,
+      right: 10,
       itemWidth: 18,
       itemHeight: 10,
       itemGap: 14,
@@ -272,7 +281,7 @@
     nameLocation: "middle",
     nameGap: 28,
     nameTextStyle: { color: colors.quiet, fontSize: 12 },
-    axisLine: { show: true, lineStyle: { color: colors.calm } },
+    axisLine: { show: true, onZero: false, lineStyle: { color: colors.calm } },
     axisTick: { show: true, lineStyle: { color: colors.calm } },
     splitLine: { lineStyle: { color: colors.line, opacity: 0.55 } },
     ...more,
@@ -300,10 +309,10 @@
   const shares = { min: 0, max: 1, axisLabel: { formatter: (x) => `${Math.round(100 * x)} %` } };
   const floored = (us) => Math.max(us, FLOOR_US);
 
-  const nothing = () =>
+  const nothing = (text = "No collective matches the filters") =>
     base({
       title: {
-        text: "No collective matches the filters",
+        text,
         left: "center",
         top: "middle",
         textStyle: { color: colors.quiet, fontSize: 14, fontWeight: 400 },
@@ -327,7 +336,7 @@
     silent: true,
     clip: true,
     z: 1,
-    itemStyle: { color },
+    itemStyle: { color, opacity: 0.3 },
     data: points.length > 1 ? [[points[0][0], points[0][1]]] : [],
     renderItem: (params, api) => ({
       type: "polygon",
@@ -403,7 +412,7 @@
           },
         }),
         toolbox: {
-          top: -4,
+          top: 24,
           right: 4,
           itemSize: 14,
           iconStyle: { borderColor: colors.quiet },
@@ -451,7 +460,7 @@
       type: "line",
       name: plain(name),
       step: "end",
-      showSymbol: false,
+      symbol: "none",
       lineStyle: { width: 2, type: DASHES[k % DASHES.length] },
       data: curve(values),
     }));
@@ -546,8 +555,8 @@
           min: 0,
           max: 1,
           dimension: 2,
-          calculable: true,
-          precision: 2,
+          calculable: false,
+          hoverLink: false,
           orient: "horizontal",
           right: 18,
           top: 0,
@@ -556,7 +565,6 @@
           inRange: { color: colors.heat },
           text: ["100 %", "0 %"],
           textStyle: { color: colors.quiet },
-          formatter: (x) => percent(x),
         },
         xAxis: axis(aligned ? "time since the first collective" : "collectives in order", {
           type: "category",
@@ -569,7 +577,7 @@
           inverse: true,
           nameLocation: "start",
           splitLine: { show: false },
-          nameTextStyle: { color: colors.quiet, fontSize: 12, align: "right" },
+          nameTextStyle: { color: colors.quiet, fontSize: 12, align: "left", padding: [0, 0, 0, -22] },
         }),
         series: [
           {
@@ -589,7 +597,7 @@
   const timeline = () => {
     if (state.shown.length === 0) return { option: nothing(), rowsOf: [] };
     return scattered(state.shown, timelinePoint, {
-      grid: { left: 8, right: 18, top: 52, bottom: 66, containLabel: true },
+      grid: { left: 8, right: 34, top: 54, bottom: 66, containLabel: true },
       dataZoom: [
         {
           type: "slider",
@@ -632,7 +640,7 @@
     const highest = 10 ** Math.ceil(Math.log10(most));
     const range = { min: FLOOR_US, max: highest };
     return scattered(rows, variationPoint, {
-      grid: { left: 8, right: 26, top: 52, bottom: 30, containLabel: true },
+      grid: { left: 8, right: 30, top: 54, bottom: 30, containLabel: true },
       xAxis: axis("variation of the critical paths", { ...logarithmic(taxLabel), ...range }),
       yAxis: upright("tax", { ...logarithmic(taxLabel), ...range }),
       series: [diagonal(FLOOR_US, highest)],
@@ -643,7 +651,7 @@
     type: "line",
     name: "equal",
     silent: true,
-    showSymbol: false,
+    symbol: "none",
     z: 1,
     lineStyle: { color: colors.calm, width: 1, type: "dashed" },
     itemStyle: { color: colors.calm },
@@ -759,11 +767,13 @@
     type: "line",
     name,
     data: points,
-    showSymbol: false,
+    symbol: "none",
     color: colors.series[k],
     lineStyle: { width: 2, type: DASHES[k % DASHES.length] },
     ...more,
   });
+
+  const smooth = { smooth: 0.4, smoothMonotone: "x" };
 
   const pdf = () => {
     const columns = data.fit.pdf;
@@ -796,8 +806,8 @@
               };
             },
           },
-          line("Gumbel", 0, complete(rowsOf(columns, ["z", "gumbel_density"]))),
-          line("GEV", 1, complete(rowsOf(columns, ["z", "gev_density"]))),
+          line("Gumbel", 0, complete(rowsOf(columns, ["z", "gumbel_density"])), smooth),
+          line("GEV", 1, complete(rowsOf(columns, ["z", "gev_density"])), smooth),
         ],
       }),
     };
@@ -828,18 +838,41 @@
     };
   };
 
-  const sizes = (points) => {
-    const all = points.map((p) => p[0]);
-    return { min: Math.min(...all), max: Math.max(...all) };
+  /** An axis of numbers of ranks, with a tick for each of them. */
+  const rankAxis = (points) => {
+    const all = [...new Set(points.map((p) => p[0]))].sort((a, b) => a - b);
+    return axis("ranks", {
+      type: "log",
+      logBase: 2,
+      min: all[0],
+      max: all[all.length - 1],
+      axisTick: { show: true, customValues: all, lineStyle: { color: colors.calm } },
+      axisLabel: { customValues: all, formatter: (x) => count(Math.round(x)) },
+      splitLine: { show: false },
+    });
   };
 
-  const whole = { logBase: 2, minorTick: { show: false } };
+  /** Whole decades around curves; of a band only what lies two decades off at most. */
+  const decades = (curves, bands) => {
+    const middle = curves.flat().map((p) => p[1]);
+    const [low, high] = [Math.min(...middle), Math.max(...middle)];
+    const ends = bands.flat().flatMap((p) => p.slice(1));
+    const least = Math.max(low / 100, Math.min(low, ...ends));
+    const most = Math.min(100 * high, Math.max(high, ...ends));
+    return { min: 10 ** Math.floor(Math.log10(least)), max: 10 ** Math.ceil(Math.log10(most)) };
+  };
 
   const growth = () => {
     const columns = data.fit.growth;
     const gumbel = positive(rowsOf(columns, ["n", "tau_us"]));
     const gev = positive(rowsOf(columns, ["n", "tau_gev_us"]));
     const measured = positive(rowsOf(columns, ["n", "measured_us"]));
+    const bands = [
+      positive(rowsOf(columns, ["n", "tau_lo_us", "tau_hi_us"])),
+      positive(rowsOf(columns, ["n", "tau_gev_lo_us", "tau_gev_hi_us"])),
+    ];
+    const curves = [gumbel, gev, measured];
+    if (curves.flat().length === 0) return { option: nothing("There is nothing to draw") };
     return {
       option: base({
         tooltip: tooltip({
@@ -849,11 +882,11 @@
               .concat(parts.map((p) => `${p.seriesName}: ${duration(p.value[1])}`))
               .join("\n"),
         }),
-        xAxis: axis("ranks", { ...logarithmic(count, whole), ...sizes(gumbel.concat(gev)) }),
-        yAxis: upright("mean wait of a rank", logarithmic(duration)),
+        xAxis: rankAxis(curves.flat()),
+        yAxis: upright("mean wait of a rank", { ...logarithmic(duration), ...decades(curves, bands) }),
         series: [
-          band("Gumbel, 95 %", positive(rowsOf(columns, ["n", "tau_lo_us", "tau_hi_us"])), colors.series[0]),
-          band("GEV, 95 %", positive(rowsOf(columns, ["n", "tau_gev_lo_us", "tau_gev_hi_us"])), colors.series[1]),
+          band("Gumbel, 95 %", bands[0], colors.series[0]),
+          band("GEV, 95 %", bands[1], colors.series[1]),
           line("Gumbel", 0, gumbel),
           line("GEV", 1, gev),
           dots(measured.length, {
@@ -865,7 +898,6 @@
             z: 5,
           }),
         ],
-        legend: { ...base({}).legend, data: ["Gumbel", "GEV", "measured"] },
       }),
     };
   };
@@ -885,7 +917,10 @@
       list.without.push([n, columns.hockney_gb_per_s[i]]);
       list.interval.push([n, columns.gb_per_s_lo[i], columns.gb_per_s_hi[i]]);
     });
-    const solid = { lineStyle: { width: 2, type: "solid" }, showSymbol: true, symbolSize: 5 };
+    const curves = [...lists.values()].flatMap((list) => [positive(list.with), positive(list.without)]);
+    const bands = [...lists.values()].map((list) => positive(list.interval));
+    if (curves.flat().length === 0) return { option: nothing("There is nothing to draw") };
+    const solid = { lineStyle: { width: 2, type: "solid" }, symbolSize: 6 };
     const dashed = { lineStyle: { width: 1.5, type: "dashed" } };
     const series = [...lists].flatMap(([key, list], k) => {
       const color = { color: colors.series[k % SHARED] };
@@ -909,11 +944,8 @@
               .join("\n"),
         }),
         legend: { ...base({}).legend, data: series.filter((s) => s.type === "line").map((s) => s.name) },
-        xAxis: axis("ranks", {
-          ...logarithmic(count, whole),
-          ...sizes([...lists.values()].flatMap((list) => list.with)),
-        }),
-        yAxis: upright("bandwidth worth having", logarithmic(rate)),
+        xAxis: rankAxis(curves.flat()),
+        yAxis: upright("bandwidth worth having", { ...logarithmic(rate), ...decades(curves, bands) }),
         series,
       }),
     };
@@ -1271,6 +1303,10 @@
     `Critical paths of rank ${path.slow.rank} (${duration(path.slow.window_us)}) and ` +
     `rank ${path.fast.rank} (${duration(path.fast.window_us)}) on one time axis`;
 
+  const SENTENCE_CHARS = 110;
+  const short = (text) =>
+    text.length > SENTENCE_CHARS ? `${text.slice(0, SENTENCE_CHARS - 1)}…` : text;
+
   const culpritOf = (path) => {
     const line = make("p", {});
     if (path.culprit < 0 || !(path.culprit_us > 0)) {
@@ -1281,7 +1317,7 @@
     const share = wait > 0 ? ` (${percent(path.culprit_us / wait)} of the tax)` : "";
     line.append(
       "Culprit: ",
-      make("span", { class: "culprit", text: string(path.culprit) }),
+      make("span", { class: "culprit", title: string(path.culprit), text: short(string(path.culprit)) }),
       `, by ${duration(path.culprit_us)}${share}`,
     );
     if (path.before) {
