@@ -127,8 +127,8 @@ def report(
     from synctax.cli import report_stages as stages
     from synctax.cli.recall import recall
     from synctax.report.output import notes, show, write
-    from synctax.report.page import Options, page
-    from synctax.report.page.content import Content
+    from synctax.report.page.build import render
+    from synctax.report.page.content import Content, Options
     from synctax.report.page.verdict import sentences
     from synctax.report.tables import Sentence
     from synctax.texts import size_bytes
@@ -146,11 +146,11 @@ def report(
     fit = stages.fitted(tax, asked, reading)
     worth = stages.worth(fit, asked, reading)
     options = Options(title, paths, asked=_asked(asked, paths, tax.end_tolerance_us))
-    made = page(tax, found, fit, worth, options)
+    content = Content(tax, found, fit, worth, options)
+    made = render(content)
     write(made, target)
-    said = sentences(Content(tax, found, fit, worth, options))
-    size = size_bytes(len(made))
-    show([*map(Sentence, said), "", f"{target}: {size}"], out)
+    said = map(Sentence, sentences(content))
+    show([*said, "", f"{target}: {size_bytes(len(made))}"], out)
 
 
 def _asked(asked: "Asked", paths: int, end_tolerance_us: float) -> dict[str, Any]:

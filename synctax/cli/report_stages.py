@@ -41,6 +41,7 @@ class Reading:
 def measured(asked: Asked, reading: Reading) -> "Tax":
     """Read and measure; without this there is no page."""
     from synctax.cli.reading import measure_again, worth_saying
+    from synctax.report.page.build import require_counted
 
     tax, unwritable = measure_again(
         asked.sources,
@@ -52,6 +53,7 @@ def measured(asked: Asked, reading: Reading) -> "Tax":
     )
     said = worth_saying(tax.excluded(), reading.out.verbosity)
     notes([*([unwritable] if unwritable else []), *said], reading.out)
+    require_counted(tax)
     return tax
 
 

@@ -30,6 +30,9 @@ SCHEMA = "synctax.page/1"
 EARLIEST_S, LATEST_S = 1_262_304_000, 4_102_444_800
 """Times from 2010 to 2100 are dates; others count from when a machine was started."""
 
+REASONS = 4
+"""So many reasons are named why nothing can be shown."""
+
 DIGITS = 6
 """Significant digits that curves need."""
 
@@ -92,26 +95,19 @@ def page(
     >>> tax = synctax.measure(synctax.load(["examples/tp4-fsdp2"]))  # doctest: +SKIP
     >>> html = page(tax, synctax.attribute(tax))  # doctest: +SKIP
     """
-    options = options or Options()
     content = Content(
         tax,
         attribution or Missing(),
         fit or Missing(),
         bandwidth or Missing(),
-        options,
+        options or Options(),
     )
-    _check(content)
     return render(content)
 
 
 def _check(content: Content) -> None:
     tax, found = content.tax, content.attributed
-    if not tax.used.any():
-        reasons = [f"{note.count} {note.detail}" for note in tax.excluded()[:4]]
-        raise SynctaxError(
-            f"none of {int(tax.shown.sum())} collectives can be measured "
-            f"({'; '.join(reasons)}); synctax inspect says what the traces hold"
-        )
+    require_counted(tax)
     if found is None:
         return
     if found.tax is not tax:
@@ -120,8 +116,26 @@ def _check(content: Content) -> None:
         raise ValueError(f"method {found.options.method!r} keeps no paths to show")
 
 
+def require_counted(tax: "Tax") -> None:
+    """Refuse a tax of which not one collective counts: there is nothing to show.
+
+    Raises
+    ------
+    SynctaxError
+        With the reasons.
+    """
+    if tax.used.any():
+        return
+    reasons = [f"{note.count} {note.detail}" for note in tax.excluded()[:REASONS]]
+    raise SynctaxError(
+        f"none of {int(tax.shown.sum())} collectives can be measured "
+        f"({'; '.join(reasons)}); synctax inspect says what the traces hold"
+    )
+
+
 def render(content: Content) -> bytes:
-    """Write the page of what is known of a job."""
+    """Write the page of what is known of a job; fails as `page` does."""
+    _check(content)
     texts = Texts()
     found = content.attributed
     columns = collectives(content.tax, found, texts)

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from synctax.report import tax_view
 from synctax.report.page.paths import DEFAULT_PATHS, PATHS_BYTES
+from synctax.report.tables import records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,9 +68,9 @@ class Options:
     asked: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Content:
-    """All results of a job that a page shows."""
+    """All results of a job that a page shows; what several parts say is made once."""
 
     tax: "Tax"
     attribution: "Attribution | Missing"
@@ -80,3 +83,19 @@ class Content:
         """The attribution, if there is one that names a culprit of anything."""
         found = self.attribution
         return None if isinstance(found, Missing) else found
+
+    @cached_property
+    def measured(self) -> list[dict[str, Any]]:
+        """Rows of `schema.MEASURE`, most waits first."""
+        return records(self.tax.to_frame())
+
+    @cached_property
+    def measured_said(self) -> list[str]:
+        """A sentence for each of them."""
+        return tax_view.sentences(self.tax, self.measured)
+
+    @cached_property
+    def verdicts(self) -> dict[str, tuple[str, ...]]:
+        """Who is to blame, by role, most tax first; empty without an attribution."""
+        found = self.attributed
+        return {} if found is None else found.verdict()

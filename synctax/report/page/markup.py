@@ -115,10 +115,9 @@ def script_json(value: Any) -> Html:
     import orjson
 
     text = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
-    return Html(text.translate(_IN_SCRIPT))
-
-
-_IN_SCRIPT = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Html(text)
 
 
 def _attribute(name: str, value: Any) -> str:

@@ -11,6 +11,7 @@ from synctax.report.page.columns import Columns
 from synctax.report.page.content import Content, Missing
 from synctax.report.page.markup import Html, Texts, element
 from synctax.report.tables import records
+from synctax.report.tax_view import lost
 from synctax.texts import counted
 
 if TYPE_CHECKING:
@@ -33,13 +34,10 @@ def section(name: str, title: str, *inside: Any) -> Html:
 
 def measure(content: Content, columns: Columns, texts: Texts) -> Html:
     """How long ranks wait: by group and operation, over time, by rank."""
-    from synctax.report.tax_view import lost, sentences
-
     tax = content.tax
-    rows = records(tax.to_frame())
     decided = int((tax.waits.straggler[tax.used] >= 0).sum())
     with_one = f"{counted(decided, 'collective')} in which one rank was last"
-    said = [*sentences(tax, rows), lost(tax)]
+    said = [*content.measured_said, lost(tax)]
     charts = [
         chart("tax-cdf", counted(int(tax.used.sum()), "collective")),
         chart("ranks", with_one) if decided else None,
@@ -50,7 +48,7 @@ def measure(content: Content, columns: Columns, texts: Texts) -> Html:
         "measure",
         "Measure: how long ranks wait for each other",
         _list(said, texts),
-        tables.measure(rows, texts),
+        tables.measure(content.measured, texts),
         charts,
         tables.ranks(records(tax.per_rank()), texts),
     )
@@ -60,7 +58,7 @@ def attribute(content: Content, columns: Columns, texts: Texts, note: str) -> Ht
     """Who made the others wait: classes, sentences, the list of all collectives."""
     title = "Attribute: who made the others wait, and why"
     why = content.attribution
-    told = _why(why, texts) if isinstance(why, Missing) else _blamed(why, texts)
+    told = _why(why, texts) if isinstance(why, Missing) else _blamed(content, why, texts)
     return section(
         "attribute",
         title,
@@ -76,10 +74,10 @@ def attribute(content: Content, columns: Columns, texts: Texts, note: str) -> Ht
     )
 
 
-def _blamed(found: "Attribution", texts: Texts) -> list[Html]:
+def _blamed(content: Content, found: "Attribution", texts: Texts) -> list[Html]:
     rows = records(found.to_frame())
     count = int(found.used.sum())
-    parts = [_verdict(group, told, texts) for group, told in found.verdict().items()]
+    parts = [_verdict(group, told, texts) for group, told in content.verdicts.items()]
     if not count:
         return parts
     return [

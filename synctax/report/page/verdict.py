@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from synctax.report.page.content import Content, Missing, Worth
 from synctax.report.tables import records
+from synctax.report.tax_view import lost
 
 if TYPE_CHECKING:
     from synctax.evt.results import EvtFit
@@ -25,37 +26,33 @@ def sentences(content: Content) -> tuple[str, str, str]:
 
 
 def _how_large(content: Content) -> str:
-    from synctax.report.tax_view import lost
-    from synctax.report.tax_view import sentences as of_rows
-
-    rows = records(content.tax.to_frame())
-    most = of_rows(content.tax, rows[:1])[0]
     waited = lost(content.tax).partition("; ")[0]
-    more = "; most of it in " if len(rows) > 1 else ": "
-    return _ended(f"{waited}{more}{most}")
+    more = "; most of it in " if len(content.measured) > 1 else ": "
+    return _ended(f"{waited}{more}{content.measured_said[0]}")
 
 
 def _who(content: Content) -> str:
-    from synctax.attribution.facts import facts
-    from synctax.attribution.verdict import verdict
-
-    found = content.attribution
+    found, told = content.attribution, content.verdicts
     if isinstance(found, Missing):
         return _ended(f"who made them wait cannot be told: {found.why}")
-    told = facts(found)
     if not told:
         return _ended("who made them wait cannot be told: no collective was attributed")
     # of the group that the sentence before is on, where that has culprits
-    group = records(content.tax.to_frame())[0]["group"]
-    one = next((one for one in told if one.group == group), told[0])
-    name = f"in {one.group}: " if len(told) > 1 else ""
-    return _ended(f"{name}{verdict(one)[0]}")
+    group = content.measured[0]["group"]
+    group = group if group in told else next(iter(told))
+    name = f"in {group}: " if len(told) > 1 else ""
+    return _ended(f"{name}{told[group][0]}")
 
 
 def _what_comes(content: Content) -> str:
-    if isinstance(content.fit, Missing):
-        return _ended(f"how the wait grows cannot be told: {content.fit.why}")
-    return _ended(f"{_grows(content.fit)}; {_worth(content.bandwidth)}")
+    fit = content.fit
+    if isinstance(fit, Missing):
+        # its section has the whole of it
+        why = fit.why.partition("; ")[0]
+        return _ended(
+            f"how the wait grows, and what bandwidth is then worth, cannot be told: {why}"
+        )
+    return _ended(f"{_grows(fit)}; {_worth(content.bandwidth)}")
 
 
 def _grows(fit: "EvtFit") -> str:
@@ -64,12 +61,15 @@ def _grows(fit: "EvtFit") -> str:
     return f"{growth(fit)}; {trust(fit)[0]}"
 
 
-def _worth(found: "Worth | Missing") -> str:
+def _worth(found: Worth | Missing) -> str:
     if isinstance(found, Missing):
         return f"what bandwidth is then worth cannot be told: {found.why}"
     from synctax.bandwidth.verdict import verdict
 
-    return verdict(records(found.frame), found.setting)[0]
+    rows = records(found.frame)
+    # of one elasticity: the others are in its section
+    first = [row for row in rows if row["elasticity"] == rows[0]["elasticity"]]
+    return verdict(first, found.setting)[0]
 
 
 def _ended(text: str) -> str:
