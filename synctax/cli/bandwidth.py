@@ -22,6 +22,7 @@ from synctax.bandwidth.choices import (
     TauWithFlops,
 )
 from synctax.bandwidth.hardware import all_hardware
+from synctax.cli.bandwidth_figures import FIGURES, draw_rows, figure_asked
 from synctax.cli.bandwidth_types import (
     COMPUTE_US,
     LATENCY_US,
@@ -36,6 +37,7 @@ from synctax.cli.bandwidth_types import (
     Torus,
 )
 from synctax.cli.options import GroupSizes, output_options, tax_options
+from synctax.cli.plotting import Plot, plot_options
 from synctax.evt.methods import METHODS, Method
 from synctax.report.output import Output
 
@@ -191,6 +193,7 @@ _EVERY_SIZE = (0.0, float("inf"))
 @click.option("--algorithms", is_flag=True, help="List p and q of each, and exit.")
 @tax_options
 @output_options
+@plot_options(*FIGURES)
 def bandwidth(
     topologies: tuple[str, ...] | None,
     op: Op | None,
@@ -220,6 +223,7 @@ def bandwidth(
     workspace: Path,
     no_cache: bool,
     out: Output,
+    plot: Plot,
 ) -> None:
     r"""Tell which interconnect bandwidth is worth having, with the wait and without.
 
@@ -233,6 +237,7 @@ def bandwidth(
       synctax bandwidth --tax none --payload-bytes 256MiB --hardware gb200-nvl72
       synctax bandwidth --nccl-tests all_reduce.txt --topology switched --n 8:1024
       synctax bandwidth --flops-growth b200/h200 --compute-us 10400 --n 4096
+      synctax bandwidth --n 8:4096 --plot bandwidth.pdf
     """
     from synctax.bandwidth.flops import Reading
     from synctax.cli import bandwidth_results as results
@@ -245,6 +250,9 @@ def bandwidth(
     )
     from synctax.report.output import emit, notes
 
+    plot = figure_asked(
+        plot, growths=growths, n=n, residuals=residuals, algorithms=algorithms
+    )
     if algorithms:
         emit(results.algorithms(), out, render=bandwidth_algorithms_view.parts)
         return
@@ -282,6 +290,7 @@ def bandwidth(
             reading=Reading(tau_with_flops, grounding),
         )
         emit(result, out, render=lambda shown: bandwidth_flops_view.parts(shown, setting))
+        draw_rows(plot, result.frame, setting.tax)
         return
     result, setting = results.best(
         setup,
@@ -292,6 +301,7 @@ def bandwidth(
         price=price_per_gb_per_s,
     )
     emit(result, out, render=lambda shown: bandwidth_view.parts(shown, setting))
+    draw_rows(plot, result.frame, setting.tax)
 
 
 _NEEDS = {

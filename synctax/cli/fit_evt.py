@@ -8,6 +8,7 @@ import click
 
 from synctax.attribution.options import Options as AttributeOptions
 from synctax.cli import fit_evt_stages as stages
+from synctax.cli.fit_evt_figures import FIGURES, check_figure, draw_fit
 from synctax.cli.fit_evt_targets import check_targets
 from synctax.cli.options import (
     Finite,
@@ -22,6 +23,7 @@ from synctax.cli.options import (
     workers_option,
     workspace_options,
 )
+from synctax.cli.plotting import Plot, plot_options
 from synctax.cli.recall import Sources
 from synctax.evt.options import Options
 from synctax.report.output import Output
@@ -152,6 +154,7 @@ class _Level(click.FloatRange):
 @workers_option
 @workspace_options
 @output_options
+@plot_options(*FIGURES)
 def fit_evt(
     traces: tuple[str, ...],
     also: tuple[str, ...],
@@ -183,6 +186,7 @@ def fit_evt(
     workspace: Path,
     no_cache: bool,
     out: Output,
+    plot: Plot,
 ) -> None:
     r"""Fit how the wait grows with the ranks of a group.
 
@@ -193,6 +197,7 @@ def fit_evt(
     Examples:
       synctax fit-evt traces/ --group tp
       synctax fit-evt --n 72,512 --tax tax.json
+      synctax fit-evt --n 8:4096 --plot growth.pdf --figure growth
       synctax fit-evt --maxima z.csv --fit-n 4 --a-us 10000 --r 0.02
     """
     chosen = [
@@ -214,7 +219,8 @@ def fit_evt(
     data = stages.Selection(given, also, block_times, group, op, tolerance_us)
     stages.check_selection(data, maxima, fit_ranks)
     normalised = stages.check_maxima(maxima, (fit_n, a_us, r), data, table)
-    check_targets(out.path, tax_file)
+    check_figure(plot, maxima, n)
+    check_targets(out.path, tax_file, plot.path)
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 
@@ -232,3 +238,4 @@ def fit_evt(
     said = stages.worth_saying(result.excluded, resamples, out.verbosity)
     notes([*kept, *map(stages.told, said)], out)
     emit(result, out, render=render)
+    draw_fit(plot, fitted.fit)

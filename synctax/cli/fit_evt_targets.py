@@ -8,13 +8,13 @@ from synctax.cli import targets
 from synctax.report.files import is_special
 
 
-def check_targets(output: Path | None, tax_file: Path | None) -> None:
+def check_targets(output: Path | None, tax_file: Path | None, plot: Path | None) -> None:
     """Refuse targets before anything is fitted.
 
     Parameters
     ----------
-    output, tax_file : Path, optional
-        What `-o` and `--tax` name.
+    output, tax_file, plot : Path, optional
+        What `-o`, `--tax` and `--plot` name.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def check_targets(output: Path | None, tax_file: Path | None) -> None:
     """
     if tax_file is not None and not tax_file.parent.is_dir():
         raise click.UsageError(f"--tax {tax_file}: {tax_file.parent} is no folder")
-    targets.check_targets({"out": output, "tax_file": tax_file})
+    targets.check_targets({"out": output, "tax_file": tax_file, "plot": plot})
     if tax_file is not None and tax_file.exists() and not is_special(tax_file):
         _check_tax(tax_file)
 

@@ -71,7 +71,7 @@ def best_bandwidth(rows: "pd.DataFrame", *, tax: str = "") -> "Figure":
             f"{len(elasticities)} elasticities are too many to tell apart in a picture; "
             f"give up to {MOST_CURVES}, as in --elasticity -0.5,-0.1"
         )
-    taxed = bool((rows["tau_us"] > 0).any())
+    taxed = _taxed(rows)
     with styled():
         figure, panels = _panels(rows)
         for axes, (_, of) in zip(panels, _by_topology(rows), strict=True):
@@ -89,7 +89,7 @@ def best_bandwidth(rows: "pd.DataFrame", *, tax: str = "") -> "Figure":
         caption(
             figure,
             f"n = {_range(n)} ranks. At B* 1 % more bandwidth saves −ε % of the time. "
-            f"{_of(rows)}. {_tax(tax, taxed=taxed)}.",
+            f"{_of(rows)}. {_tax(tax, rows)}",
         )
     return figure
 
@@ -129,7 +129,7 @@ def flops(rows: "pd.DataFrame", *, tax: str = "") -> "Figure":
     every = sorted(dict.fromkeys(asked["n"].tolist()))
     sizes = _spread(every, MOST_CURVES)
     shown = asked[asked["n"].isin(sizes)]
-    taxed = bool((rows["tau_us"] > 0).any())
+    taxed = _taxed(rows)
     with styled():
         figure, panels = _panels(shown)
         in_step = []
@@ -157,7 +157,7 @@ def flops(rows: "pd.DataFrame", *, tax: str = "") -> "Figure":
             f"n = {_list(sizes)} ranks{few}. End to end, with "
             f"{time_us(float(first['compute_us']))} of computation before each collective "
             f"today; the tax {first['tau_with_flops']}; elasticity as of today's {today}, "
-            f"{whose}. {_of(rows)}. {_tax(tax, taxed=taxed)}.",
+            f"{whose}. {_of(rows)}. {_tax(tax, shown)}",
         )
     return figure
 
@@ -168,7 +168,7 @@ def algorithms(rows: "pd.DataFrame") -> "Figure":
     Parameters
     ----------
     rows : DataFrame
-        `schema.BANDWIDTH`.
+        `schema.BANDWIDTH`, or `schema.BANDWIDTH_FLOPS`.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def algorithms(rows: "pd.DataFrame") -> "Figure":
     with styled():
         figure, (left, right) = new_figure(1, 2, width_in=7.6, height_in=3.6)
         for at, (topology, of) in enumerate(_by_topology(rows)):
-            one = of[of["elasticity"] == of["elasticity"].iloc[0]]
+            one = of.drop_duplicates("n")
             for axes, column in ((left, "p"), (right, "q")):
                 axes.plot(
                     one["n"],
@@ -312,10 +312,15 @@ def _of(rows: "pd.DataFrame") -> str:
     return f"{op} of {payload}, α = {latencies}; {PER_DIRECTION}"
 
 
-def _tax(words: str, *, taxed: bool) -> str:
-    if not taxed:
-        return "No tax: Hockney's model"
-    return f"Tax: {words or 'as given'}"
+def _tax(words: str, rows: "pd.DataFrame") -> str:
+    if not _taxed(rows):
+        return "No tax: Hockney's model."
+    shaded = " Shaded: for its interval." if rows["gb_per_s_lo"].notna().any() else ""
+    return f"Tax: {words or 'as given'}.{shaded}"
+
+
+def _taxed(rows: "pd.DataFrame") -> bool:
+    return bool((rows["tau_us"] > 0).any())
 
 
 def _range(values: "Sequence[int] | dict[Any, None]") -> str:

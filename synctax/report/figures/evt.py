@@ -165,13 +165,13 @@ def block_maxima(fit: "EvtFit") -> "Figure":
     shown = sorted(named, key=lambda one: -one[1].size)[:MOST_SEGMENTS]
     shown.sort(key=lambda one: float(np.median(one[1])))
     with styled():
-        figure, (axes,) = new_figure(height_in=1.6 + 0.42 * len(shown))
+        figure, (axes,) = new_figure(height_in=1.5 + 0.3 * len(shown))
         axes.boxplot(
             [values for _, values in shown],
             orientation="horizontal",
             whis=WHISKERS,
             widths=0.55,
-            tick_labels=[plain(f"{name}\nn = {values.size:,}") for name, values in shown],
+            tick_labels=[plain(f"{name}, n = {values.size:,}") for name, values in shown],
             patch_artist=True,
             boxprops={"facecolor": "#CFE3F1", "edgecolor": "black", "linewidth": 0.8},
             medianprops={"color": COLORS[1], "linewidth": 1.8},

@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 MOST_KINDS: Final = 12
 """Kinds of block that a legend has room for."""
 
+CLEAR_COLORS: Final = 6
+"""Colours that a small mark shows on white; black is that of everything."""
+
+ENTRY_IN: Final = 0.37
+"""Inches that a kind of block takes in a legend."""
+
 WIDEST: Final = 30
 """Intervals do not stretch the axis of growth beyond predictions by more than this."""
 
@@ -89,7 +95,8 @@ def delay(fit: "EvtFit") -> "Figure":
         )
     shown = points[: MOST_KINDS + 1]
     with styled():
-        figure, (axes,) = new_figure(width_in=6.8, height_in=4.2)
+        height_in = max(4.0, 1.2 + ENTRY_IN * len(shown))
+        figure, (axes,) = new_figure(width_in=6.8, height_in=height_in)
         drawn = [_point(axes, point, at) for at, point in enumerate(shown)]
         ends = _square(axes, shown)
         drawn += axes.plot(
@@ -180,7 +187,7 @@ def _compared(segments: "pd.DataFrame") -> list[Row]:
 
 def _point(axes: "Axes", point: Row, at: int) -> "Artist":
     """Draw one kind of block, and return what stands for it in the legend."""
-    color = COLORS[at % len(COLORS)]
+    color = COLORS[at % CLEAR_COLORS]
     everything = point["group"] == OVERALL
     bars = [[max(point["y"] - point["lo"], 0)], [max(point["hi"] - point["y"], 0)]]
     drawn: Artist = axes.errorbar(
