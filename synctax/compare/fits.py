@@ -74,7 +74,10 @@ def compare_fits(
     one, why_a = _attempt(a, (seed, 0))
     two, why_b = _attempt(b, (seed, 1))
     changes: list[tuple[str, Difference]] = []
-    if one is not None and two is not None:
+    if one is not None and two is not None and one.group != two.group:
+        why_a = f"blocks of {one.group} were fitted, and of {two.group} in B"
+        why_b = f"blocks of {two.group} were fitted, and of {one.group} in A"
+    elif one is not None and two is not None:
         changes = [
             (name, difference(before, two.estimates[name], level))
             for name, before in one.estimates.items()
@@ -143,7 +146,7 @@ def _again(
 def _values(fitted: Predictors, a_us: float, b_us: float) -> dict[str, float]:
     shape = fitted.gev or fitted.no_mean
     method = "gev" if fitted.gev is not None else "gumbel"
-    sizes = np.array([n for n in SIZES], np.float64)
+    sizes = np.array(SIZES, np.float64)
     known = getattr(fitted, method) is not None
     tau = fitted.tau_us(method, sizes) if known else np.full(sizes.size, np.nan)  # type: ignore[arg-type]
     return {

@@ -167,13 +167,9 @@ def compare_kernels(
             continue
         medians = [of.durations_us(name) for of in kernels]
         middle = [float(np.median(v)) if v.size else float("nan") for v in medians]
-        total[name] = max(
-            0.0 if np.isnan(x.value) else x.value * n for x, n in (one, two)
-        )
+        total[name] = max(0.0 if np.isnan(x.value) else x.value * n for x, n in (one, two))
         found = difference(one[0], two[0], level)
-        changes.append(
-            KernelChange(name, (one[1], two[1]), (middle[0], middle[1]), found)
-        )
+        changes.append(KernelChange(name, (one[1], two[1]), (middle[0], middle[1]), found))
     return sorted(changes, key=lambda change: -total[change.kernel_class])
 
 

@@ -41,7 +41,9 @@ def _jobs(a: Side, b: Side) -> Iterable[Note]:
     for reason, what, ask in questions:
         one, two = (_all(ask, side) for side in (a, b))
         if one != two:
-            text = f"other {what}: {_some(one - two, one)} in A, {_some(two - one, two)} in B"
+            text = (
+                f"other {what}: {_some(one - two, one)} in A, {_some(two - one, two)} in B"
+            )
             yield Note(reason, max(len(one ^ two), 1), text)
 
 
@@ -81,8 +83,8 @@ def _rows(a: Side, b: Side) -> Iterable[Note]:
         before, after = _payloads(ours[key]), _payloads(theirs[key])
         if before and after and before != after:
             text = (
-                f"{' '.join(key)} moves {_sizes(before)} in A and {_sizes(after)} in B: its "
-                "transfers, and what hides waits, are not like with like"
+                f"{' '.join(key)} moves {_sizes(before)} in A and {_sizes(after)} in B: "
+                "its transfers, and what hides waits, are not like with like"
             )
             yield Note("payload_differs", len(before ^ after), text)
 

@@ -75,7 +75,7 @@ def block_length(values: F64, sizes: Sequence[int]) -> int:
     >>> block_length(np.arange(5.0), [5]), block_length(np.tile([0.0, 1.0], 40), [80])
     (1, 5)
     """
-    longest = max(sizes, default=0)
+    longest = int(max(sizes, default=0))
     most = max(longest // LEAST_BLOCKS, 1)
     if most == 1:
         return 1
@@ -95,7 +95,8 @@ def block_length(values: F64, sizes: Sequence[int]) -> int:
             break
         lag += 1
     memory = 2 * (lag + 1) if lag else 1
-    return min(max(math.ceil(longest ** (1 / 3) - 1e-9), memory), most)
+    cube_root = math.ceil(float(longest) ** (1 / 3) - 1e-9)
+    return int(min(max(cube_root, memory), most))
 
 
 def weights(runs: Sequence[Series], resamples: int, random: np.random.Generator) -> F64:

@@ -1,12 +1,10 @@
 """Tax, shares and stragglers of two sides, row by row."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from synctax.arrays import F64, I64, NS_PER_US, Bool
-from synctax.collectives.model import Op
 from synctax.collectives.stragglers import longest_run
 from synctax.collectives.summary import parts, shares_and_taxes
 from synctax.compare.stats import NOTHING, Difference, Estimate, difference
@@ -318,7 +316,8 @@ def compare_ranks(a: Side, b: Side, level: float) -> list[RankChange]:
 
 def _of_ranks(row: Row) -> dict[int, tuple[Estimate, Estimate]]:
     """Mean wait of each global rank, and its share of being last."""
-    unit, rank, wait, was_last, decided = ([] for _ in range(5))  # type: ignore[var-annotated]
+    unit, rank, wait = list[I64](), list[I64](), list[F64]()
+    was_last, decided = list[Bool](), list[Bool]()
     for run, slots, begin in zip(row.side.runs, row.slots, row.side.begin, strict=True):
         found = run.tax.matches
         rows, slot = _participations(found.first, slots)
@@ -330,7 +329,8 @@ def _of_ranks(row: Row) -> dict[int, tuple[Estimate, Estimate]]:
         wait.append(run.tax.waits.wait_ns[rows] / NS_PER_US)
         was_last.append(last == position)
         decided.append(last >= 0)
-    units, ranks, waits = map(np.concatenate, (unit, rank, wait))
+    units, ranks = np.concatenate(unit), np.concatenate(rank)
+    waits = np.concatenate(wait)
     lasts: Bool = np.concatenate(was_last)
     known: Bool = np.concatenate(decided)
     draws = row.side.draws
@@ -342,10 +342,3 @@ def _of_ranks(row: Row) -> dict[int, tuple[Estimate, Estimate]]:
             draws.mean(units[mine & known], lasts[mine & known].astype(np.float64)),
         )
     return result
-
-
-def labels_of(side: Side) -> Iterator[tuple[str, str]]:
-    """Name the roles and operations of a side."""
-    for run in side.runs:
-        for part in parts(run.tax):
-            yield part.role, Op(part.op).label

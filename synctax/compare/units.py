@@ -93,7 +93,8 @@ class Side:
     def begin(self) -> list[int]:
         """Number of the first unit of each run among all."""
         lengths = [0, *(len(run) for run in self.runs)]
-        return np.cumsum(lengths)[:-1].tolist()
+        begins: list[int] = np.cumsum(lengths)[:-1].tolist()
+        return begins
 
 
 def side_of(runs: tuple[Run, ...], resamples: int, random: np.random.Generator) -> Side:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synctax.attribution.labels import CLASS_TEXT, short_name
+from synctax.compare.culprits import KINDS
 from synctax.compare.stats import Difference
 from synctax.texts import percent, time_us
 
@@ -22,7 +23,7 @@ HEADLINES = ("tax_max_us_median", "tax_max_us_mean", "tax_mean_us_mean")
 LEAST_CHANGE = 0.01
 """Transfers and steps that change by a smaller share are not worth a sentence."""
 
-MOST_ROWS = 4
+MOST_ROWS = 3
 
 _UNLIKE = ("differ", "only_in")
 _LABELS = {
@@ -135,7 +136,9 @@ def _none(found: "Comparison") -> str:
     rest = int(found.changed.sum())
     if rest:
         return "the tax of no row changed by more than chance explains"
-    return f"{NO_CHANGE}: none of {len(tested)} numbers differs by more than chance explains"
+    return (
+        f"{NO_CHANGE}: none of {len(tested)} numbers differs by more than chance explains"
+    )
 
 
 def _others(found: "Comparison") -> list[str]:
@@ -170,14 +173,10 @@ def _causes(found: "Comparison") -> list[str]:
     real = found.is_change(adjusted([one.found for one in found.caused]))
     said = []
     for group in dict.fromkeys(one.culprit.group for one in found.caused):
-        named = [
-            _cause(one, found.options.level)
-            for kind in ("rank", "class", "item")
-            for one in [_first(found.caused, real, group, kind)]
-            if one is not None
-        ]
-        if named:
-            said.append(f"in {group} " + "; ".join(named))
+        first = {kind: _first(found.caused, real, group, kind) for kind in KINDS}
+        text = _cause(first, found.options.level)
+        if text:
+            said.append(f"of the tax of {group}, {text}")
     return said
 
 
@@ -191,19 +190,35 @@ def _first(
     return None
 
 
-def _cause(one: "Caused", level: float) -> str:
+def who(one: "Caused") -> str:
+    """Name a culprit.
+
+    Parameters
+    ----------
+    one : Caused
+    """
     culprit = one.culprit
+    where = f"rank {culprit.rank}" if culprit.rank >= 0 else "no single rank"
     if culprit.kind == "rank":
-        who = f"rank {culprit.rank}" if culprit.rank >= 0 else "no single rank"
-    elif culprit.kind == "class":
-        who = CLASS_TEXT.get(culprit.culprit_class, culprit.culprit_class)
-    else:
-        where = f" on rank {culprit.rank}" if culprit.rank >= 0 else ""
-        who = short_name(culprit.name) + where
-    return (
-        f"{who}: {interval(one.found, level)} of tax a collective, "
-        f"{percent(one.share_b)} of it (was {percent(one.share_a)})"
+        return where
+    if culprit.kind == "class":
+        return CLASS_TEXT.get(culprit.culprit_class, culprit.culprit_class)
+    return f"{short_name(culprit.name)} on {where}"
+
+
+def _cause(first: "dict[str, Caused | None]", level: float) -> str:
+    """Say which rank causes more or less than before, and what on it."""
+    rank, item, by_class = first["rank"], first["item"], first["class"]
+    lead = rank or item or by_class
+    if lead is None:
+        return ""
+    text = (
+        f"{who(lead)} causes {interval(lead.found, level)} a collective, "
+        f"{percent(lead.share_b)} of it (was {percent(lead.share_a)})"
     )
+    rest = [one for one in (item, by_class) if one is not None and one is not lead]
+    more = " and ".join(f"{who(one)} {signed_us(one.found.difference)}" for one in rest)
+    return f"{text}; most of all {more}" if more else text
 
 
 def _straggler(found: "Comparison") -> list[str]:
@@ -215,34 +230,40 @@ def _straggler(found: "Comparison") -> list[str]:
         before, after = one.ranks
         shares = percent(one.found.a), percent(one.found.b)
         if before == after:
-            return [
+            text = (
                 f"rank {before} is last most often in {group} {op} on both sides "
                 f"({shares[0]}, {shares[1]})"
-            ]
-        return [
-            f"last most often in {group} {op} was rank {before} ({shares[0]}) and is rank "
-            f"{after} ({shares[1]})"
-        ]
+            )
+        else:
+            text = (
+                f"last most often in {group} {op} was rank {before} ({shares[0]}) and is "
+                f"rank {after} ({shares[1]})"
+            )
+        return [text]
     return []
 
 
 def _fit(found: "Comparison") -> list[str]:
+    from synctax.compare.comparison import adjusted
+
     fits = found.fits
     if fits is None or not fits.changes:
         why = [
-            f"{name}: {text}"
+            f"{name}: {text.partition(':')[0]}"
             for name, text in zip("AB", fits.refused if fits else (), strict=False)
             if text
         ]
         return ["how waits grow was not compared; " + "; ".join(why)] if why else []
     changes = dict(fits.changes)
     one = changes["tau_us@512"]
-    if np.isnan(one.a) or np.isnan(one.b):
+    real = found.is_change(adjusted([change for _, change in fits.changes]))
+    if not real[list(changes).index("tau_us@512")]:
         return []
-    return [
+    text = (
         f"at 512 ranks the fit expects a mean wait of {time_us(one.b)} instead of "
         f"{time_us(one.a)}: {interval(one, found.options.level)}"
-    ]
+    )
+    return [text]
 
 
 def _same(found: "Comparison", taxes: int) -> str:
