@@ -155,7 +155,7 @@ def bandwidth(content: Content, texts: Texts) -> Html:
         title,
         _list(verdict(rows, found.setting), texts),
         tables.bandwidth(rows, texts),
-        chart("bandwidth", counted(len(rows), "row of the table")),
+        chart("bandwidth", f"{len(rows):,} bandwidths"),
         _list(list(basis(rows, found.setting)), texts),
         _doubts(list(found.doubts), texts),
     )
@@ -191,8 +191,8 @@ def about(content: Content, texts: Texts) -> Html:
         f"({library.size_bytes:,} bytes, {ECHARTS_LICENCE}), embedded unchanged: this file "
         "asks nothing of any network"
     )
-    cut = texts.cut
-    said = [f"{counted(cut, 'text')} longer than a line of this page: cut, with an …"]
+    left_out = tables.notes(notes, texts) if notes else element("p", "Nothing.")
+    cut = f"{counted(texts.cut, 'text')} longer than this page shows: cut, with an … behind"
     return section(
         "about",
         "About this page",
@@ -200,8 +200,9 @@ def about(content: Content, texts: Texts) -> Html:
         element("ul", [element("li", text) for text in _READ]),
         element("h3", "What was asked") if asked else None,
         element("ul", asked) if asked else None,
-        tables.notes(notes, texts) if notes else element("p", "Nothing was left out."),
-        element("p", said[0]) if cut else None,
+        element("h3", "What was left out, repaired or inferred"),
+        left_out,
+        element("p", cut) if texts.cut else None,
         element("p", embedded),
         element(
             "details",

@@ -261,7 +261,7 @@ def notes(found: "Sequence[NoteLike]", texts: Texts) -> Html:
         Column("reason", [one.reason for one in found]),
         Column("first", [getattr(one, "where", "") for one in found]),
     ]
-    caption = "What was left out, repaired or inferred"
+    caption = "How often, what, and where first"
     return table("table-notes", caption, columns, texts, rest="all: --format json")
 
 

@@ -1,0 +1,360 @@
+"""The page is complete without a script, says what the results say, and runs no other."""
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synctax.attribution.attribute import Attribution
+from synctax.attribution.story import story
+from synctax.collectives.model import Group, Op
+from synctax.collectives.tax import Tax, measure
+from synctax.errors import SynctaxError
+from synctax.report.page import Missing, Options, page
+from synctax.report.page.assets import asset
+from synctax.report.page.markup import Texts, element, joined, script_json
+from synctax.texts import is_absent
+from tests.attribution.examples import attributed
+from tests.collectives.job import C, rank
+from tests.page.reading import assert_safe, data, parsed
+
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '" onmouseover="alert(1)',
+    "' onfocus='alert(1)' autofocus='",
+    "<!--<script>",
+    "]]><svg/onload=alert(1)>",
+    "a\u2028b\u2029c",
+    "\u202eevil\u202c \u2066x\u2069",
+    "nul\0 bell\x07 esc\x1b[31m",
+    "half \ud800 \udfff",
+    "&lt;b&gt; &amp;",
+    "x" * 100_000,
+)
+VISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+@cache
+def whole() -> bytes:
+    found = attributed()
+    return page(found.tax, found)
+
+
+def small(name: str = "tp", host: str = "node0") -> Tax:
+    """Two ranks, three collectives; every name is given."""
+    group = Group(name, (0, 1), name, 2, "kernel")
+    taken = [
+        replace_host(
+            rank(
+                number,
+                [C(100.0 * k + 100, 10.0 + number * k, group=0) for k in range(4)],
+                groups=(group,),
+                host=host,
+            ),
+            name,
+        )
+        for number in range(2)
+    ]
+    return measure(taken)
+
+
+def replace_host(one: Any, name: str) -> Any:
+    return replace(one, gpu=name, path=name)
+
+
+def named(found: Attribution, names: tuple[str, ...]) -> Attribution:
+    """Call everything that traces name by hostile names."""
+    texts = tuple(names[at % len(names)] + f" {at}" for at in range(len(found.texts)))
+    lanes = {at: tuple(names[0] for _ in own) for at, own in found.lanes.items()}
+    tax = found.tax
+    groups = tuple(
+        replace(one, role=names[at % len(names)], name=names[0], window=names[1])
+        for at, one in enumerate(tax.matches.groups)
+    )
+    ranks = tuple(
+        replace(one, host=names[at % len(names)], gpu=names[1], path=names[2])
+        for at, one in enumerate(tax.matches.ranks)
+    )
+    matches = replace(tax.matches, groups=groups, ranks=ranks)
+    return replace(found, tax=replace(tax, matches=matches), texts=texts, lanes=lanes)
+
+
+# ------------------------------------------------------------------ laws
+
+
+@given(text=st.text(), value=st.text())
+def test_any_text_stays_text(text: str, value: str) -> None:
+    root = parsed(element("p", text, attributes={"title": value}).encode())
+    (one,) = root.inside
+    assert one.text == str(Texts(limit=10**6).plain(text))
+    assert one.attributes == {"title": Texts(limit=10**6).plain(value)}
+
+
+@given(st.dictionaries(st.text(), st.text()))
+def test_json_in_a_script_is_the_value_and_ends_no_script(value: dict[str, str]) -> None:
+    shown = {Texts().plain(k): Texts().plain(v) for k, v in value.items()}
+    text = script_json(shown)
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == shown
+
+
+@given(name=st.text(max_size=40), title=st.text(max_size=40))
+def test_a_page_is_safe_whatever_things_are_called(name: str, title: str) -> None:
+    tax = small(name or "x", name)
+    made = page(tax, Missing(name), options=Options(title=title, asked={"a": title}))
+    root = assert_safe(made)
+    (shown,) = root.all("h1")
+    assert shown.text == (Texts().plain(title) or "Synchronization tax of 2 ranks")
+    assert Texts().plain(name or "x") in data(root)["names"]["roles"]
+
+
+# ------------------------------------------------------------------ hostile names
+
+
+@pytest.mark.parametrize("shift", range(3))
+def test_hostile_names_run_nothing_and_are_made_visible(shift: int) -> None:
+    names = HOSTILE[shift:] + HOSTILE[:shift]
+    found = named(attributed(), names)
+    made = page(found.tax, found, Missing(names[0]), options=Options(title=names[1]))
+    root = assert_safe(made)
+    body = made.decode()
+    assert "alert(1)" in body
+    # of our own library and style nothing is asked
+    (main,) = root.all("main")
+    assert not VISIBLE.search(main.text.replace("\n", ""))
+    strings = json.dumps(data(root), ensure_ascii=False)
+    assert not VISIBLE.search(strings)
+    assert "xxxxx…" in strings
+    assert "longer than this page shows" in root.by_id("about").text
+
+
+def test_long_names_stay_apart_though_they_are_cut_alike() -> None:
+    names = ("k" * 5_000 + "a", "k" * 5_000 + "b", "c")
+    found = named(attributed(), names)
+    strings = data(parsed(page(found.tax, found)))["names"]["strings"]
+    assert len([one for one in strings if one.startswith("kkk")]) > 1
+    assert len(max(strings, key=len)) <= 2_001
+
+
+# ------------------------------------------------------------------ what it says
+
+
+def test_every_part_is_there_without_a_script() -> None:
+    root = assert_safe(whole())
+    ids = [one.attributes["id"] for one in root.all("section")]
+    assert ids == ["verdict", "measure", "attribute", "fit", "bandwidth", "about"]
+    (verdict,) = [one for one in root.all("ol") if one.attributes.get("class") == "verdict"]
+    said = [one.text for one in verdict.all("li")]
+    assert len(said) == 3
+    assert said[0].startswith("All ranks together waited ")
+    assert "rank 5 on GPU 1 (H100 80GB HBM3) on node-1 was last in 66 %" in said[0]
+    assert said[1].startswith("In tp: culprits are GEMM kernels")
+    assert said[2].endswith("cannot be told: not asked for.")
+    for link in root.all("a"):
+        root.by_id((link.attributes["href"] or "").removeprefix("#"))
+    for label in root.all("label"):
+        root.by_id(label.attributes["for"] or "")
+    assert root.by_id("fit").all("p")[0].attributes == {"class": "missing"}
+
+
+def test_the_policy_names_exactly_the_scripts_that_are_there() -> None:
+    root = parsed(whole())
+    (policy,) = [
+        one.attributes["content"] or ""
+        for one in root.all("meta")
+        if "http-equiv" in one.attributes
+    ]
+    ran = [one.text for one in root.all("script") if not one.attributes]
+    hashes = [
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+        for text in ran
+    ]
+    assert re.findall(r"'sha256-[^']*'", policy) == hashes
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert "'unsafe-inline'" not in policy.partition("script-src")[2]
+
+
+def test_the_charting_library_is_the_published_file() -> None:
+    text = asset("echarts.min.js").text.encode()
+    assert len(text) == 1_121_883
+    digest = hashlib.sha256(text).hexdigest()
+    assert digest == "b66b25aeb4df84e33199dc21694014d336d222cbd9deb0e5a7c14bd6aa0d0fd0"
+    about = parsed(whole()).by_id("about").text
+    assert "Apache ECharts 6.1.0 (1,121,883 bytes, Apache-2.0)" in about
+    assert "Apache License" in about
+    assert "Copyright 2010-2016 Mike Bostock" in about
+
+
+def test_columns_are_those_of_the_tables() -> None:
+    found = attributed()
+    told = data(parsed(whole()))
+    own, names = told["collectives"], told["names"]
+    frame = found.per_collective()
+    count = len(frame)
+    assert {name: len(values) for name, values in own.items()} == dict.fromkeys(own, count)
+    keys = list(zip(own["group"], own["index"], strict=True))
+    rows = {
+        (f"{one.group} {one.group_ranks}", one.index): one
+        for one in frame.itertuples(index=False)
+    }
+    for at, (group, index) in enumerate(keys):
+        row = rows[names["groups"][group], index]
+        assert names["ops"][own["op"][at]] == row.op
+        assert own["tax_us"][at] == pytest.approx(row.tax_max_us, abs=1e-3)
+        assert own["step"][at] == row.step
+        last = own["last"][at]
+        assert (None if last < 0 else told["ranks"][last]) == _none(row.straggler_rank)
+        culprit = own["culprit"][at]
+        assert (None if culprit < 0 else names["culprits"][culprit]) == row.culprit
+        kind = own["class"][at]
+        assert (None if kind < 0 else names["classes"][kind]) == row.culprit_class
+        if row.status == "ok":
+            assert own["variation_us"][at] == pytest.approx(row.path_variation_us, abs=1e-3)
+    assert own["start_us"] == sorted(own["start_us"])
+    assert told["clock"] == "aligned"
+    assert sum(own["counted"]) == int(found.tax.used.sum())
+
+
+def _none(value: Any) -> Any:
+    return None if is_absent(value) else int(value)
+
+
+def test_ranks_add_up_to_the_tables() -> None:
+    found = attributed()
+    told = data(parsed(whole()))
+    own = told["rank_tax"]
+    frame = found.tax.per_rank()
+    waited = frame.groupby(["group", "rank"])["wait_us_sum"].sum()
+    caused = found.per_rank().set_index(["group", "rank"])["tax_us"]
+    for at, role in enumerate(own["role"]):
+        key = told["names"]["roles"][role], told["ranks"][own["rank"][at]]
+        assert own["waited_us"][at] == pytest.approx(waited[key], abs=0.01)
+        assert own["caused_us"][at] == pytest.approx(caused[key], abs=0.01)
+
+
+def test_paths_are_the_stories() -> None:
+    found = attributed()
+    told = data(parsed(whole()))
+    strings, own = told["names"]["strings"], told["collectives"]
+    taxes = [own["tax_us"][one["row"]] for one in told["paths"]]
+    assert taxes == sorted(taxes, reverse=True)
+    rows = np.flatnonzero(found.used & (found.results.tax_ns > 0))
+    order = rows[np.argsort(-found.results.tax_ns[rows], kind="stable")]
+    assert len(told["paths"]) == rows.size
+    first, one = story(found, int(order[0])), told["paths"][0]
+    assert one["name"] == first.name
+    assert one["fence"] == f"all ranks left {first.fence}"
+    assert strings[one["culprit"]] == first.culprit
+    for side, of in (("slow", first.slow), ("fast", first.fast)):
+        events = one[side]["ev"]
+        assert one[side]["rank"] == of.rank
+        assert [event[0] for event in events] == [e.offset_ns / 1e3 for e in of.events]
+        assert [strings[event[4]] for event in events] == [e.name for e in of.events]
+        total = one[side]["gap_us"] + sum(event[1] + event[5] for event in events)
+        assert total == pytest.approx(one[side]["window_us"])
+    assert sum(event[9] for event in one["slow"]["ev"]) == 1
+
+
+@pytest.mark.parametrize(("most", "limit", "told"), [(5, 10**7, 5), (0, 10**7, 0)])
+def test_as_many_paths_as_asked_those_with_the_largest_taxes(
+    most: int, limit: int, told: int
+) -> None:
+    found = attributed()
+    made = page(found.tax, found, options=Options(paths=most, paths_bytes=limit))
+    root = parsed(made)
+    own = data(root)
+    assert len(own["paths"]) == told
+    note = root.by_id("paths-note").text
+    assert note == f"paths of {told} of 146 collectives, those with the largest taxes"
+    assert sorted(own["collectives"]["path"])[-told:] == list(range(told)) or not told
+
+
+def test_paths_stay_within_their_bytes_and_the_page_says_so() -> None:
+    found = attributed()
+    made = page(found.tax, found, options=Options(paths_bytes=20_000))
+    own = data(parsed(made))
+    size = len(script_json(own["paths"])) + sum(map(len, own["names"]["strings"]))
+    assert 10_000 < size <= 20_000
+    assert re.search(r"paths of \d+ of 146 .*; those of \d+ more were too long",
+                     own["paths_note"])  # fmt: skip
+    kept = {one["row"] for one in own["paths"]}
+    assert {row for row, path in enumerate(own["collectives"]["path"]) if path >= 0} == kept
+
+
+def test_the_same_results_make_the_same_page() -> None:
+    found = attributed()
+    assert page(found.tax, found) == whole()
+
+
+def test_clocks_apart_are_led_back_to_one() -> None:
+    groups = (Group("a", (0, 1), "tp", 2, "kernel"), Group("b", (2, 3), "tp", 2, "kernel"))
+    across = Group("c", (0, 2), "dp", 2, "kernel")
+    ends = [100.0 * k + 100 for k in range(8)]
+
+    def one(number: int, ahead: float, joined: bool) -> Any:
+        own = [C(end, 10.0 + (k + number) % 3) for k, end in enumerate(ends)]
+        also = [C(end + 50, 10.0 + (k + number) % 2, group=1) for k, end in enumerate(ends)]
+        return rank(
+            number,
+            own + (also if joined and number % 2 == 0 else []),
+            groups=(groups[number // 2], across) if joined else (groups[number // 2],),
+            host=f"node{number // 2}",
+            clock_us=ahead,
+        )
+
+    ahead = [0.0, 0.0, 5_000.0, 5_000.0]
+    told = data(parsed(page(measure([one(n, ahead[n], True) for n in range(4)]))))
+    assert told["clock"] == "aligned"
+    own = told["collectives"]
+    firsts = [start for start, index in zip(own["start_us"], own["index"], strict=True)
+              if index == 0]  # fmt: skip
+    assert max(firsts) < 60
+    apart = data(parsed(page(measure([one(n, ahead[n], False) for n in range(4)]))))
+    assert apart["clock"] == "order"
+    assert apart["collectives"]["start_us"][:2] == [0.0, 0.0]
+
+
+# ------------------------------------------------------------------ wrong calls
+
+
+def test_nothing_that_counts_is_no_page() -> None:
+    alone = measure([rank(0, [C(100.0, 10.0)], groups=(Group("a", (0, 1), "tp", 2, "k"),))])
+    with pytest.raises(SynctaxError, match="none of 1 collectives can be measured"):
+        page(alone)
+
+
+def test_an_attribution_of_another_tax_is_refused() -> None:
+    with pytest.raises(ValueError, match="of another tax"):
+        page(small(), attributed())
+
+
+def test_an_attribution_without_paths_is_refused() -> None:
+    found = attributed(method="longest")
+    with pytest.raises(ValueError, match="keeps no paths"):
+        page(found.tax, found)
+
+
+def test_operations_of_other_kinds_are_told_apart() -> None:
+    group = Group("tp", (0, 1), "tp", 2, "kernel")
+    ops = (Op.ALL_REDUCE, Op.ALL_GATHER)
+    taken = [
+        rank(
+            n,
+            [C(100.0 * k + 100, 10.0 + n, op=ops[k % 2]) for k in range(6)],
+            groups=(group,),
+        )  # fmt: skip
+        for n in range(2)
+    ]
+    told = data(parsed(page(measure(taken))))
+    assert told["names"]["ops"] == ["all_reduce", "all_gather"]
+    assert joined(None) == ""
