@@ -16,7 +16,7 @@ from synctax.compare.trend_numbers import (
     among,
     break_sizes,
     largest_break,
-    places,
+    place_of_break,
     random_orders,
     slope,
     standard_ranks,
@@ -150,16 +150,22 @@ def means_us(line: Line, points: I64) -> F64:
 
 
 def _worse(line: Line, there: I64, orders: I64) -> tuple[Worse | None, dict[str, F64]]:
-    """Find the rank that most surely became worse; None where no rank did."""
+    """Find the rank with the largest break; None where it became no worse.
+
+    Ranks are compared by what is owed, not by their ranks in it: one that owes much more
+    than before is not one of many that owe a little more or less. Square roots keep a
+    single bad window from hiding it.
+    """
     owed = line.owed_us[:, there]
     known = np.flatnonzero(~np.isnan(owed).any(axis=1))
     known = known[np.argsort(-owed[known].sum(axis=1), kind="stable")[:MOST_RANKS]]
     if not known.size:
         return None, {}
-    ranks = standard_ranks(owed[known])
-    first, sizes = places(ranks), break_sizes(ranks, orders)
+    roots = np.sqrt(owed[known])
+    roots -= roots.mean(axis=1, keepdims=True)
+    sizes = break_sizes(roots, orders)
     best = int(sizes[:, 0].argmax())
-    cut, row = int(first[best]), int(known[best])
+    cut, row = place_of_break(roots[best]), int(known[best])
     before, after = float(owed[row, :cut].mean()), float(owed[row, cut:].mean())
     worse = None
     if after > before:

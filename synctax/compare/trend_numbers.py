@@ -14,6 +14,9 @@ MIN_FOR_TREND = 5
 MIN_FOR_BREAK = 8
 """With fewer points no place of a break is rarer than one in twenty."""
 
+MIN_SIDES = 4
+"""From so many points on a level is one of two points at least."""
+
 DRAWS = 1_999
 """Orders that are drawn for a p-value."""
 
@@ -114,7 +117,7 @@ def largest_break(y: F64) -> Break:
 
     References
     ----------
-    Pettitt (1979), Applied Statistics 28. The shift is that of Hodges and Lehmann (1963).
+    The shift is that of Hodges and Lehmann (1963).
 
     Examples
     --------
@@ -122,7 +125,7 @@ def largest_break(y: F64) -> Break:
     >>> found.first, found.shift
     (5, 6.0)
     """
-    first = int(places(standard_ranks(y[None, :]))[0])
+    first = place_of_break(y)
     return Break(first, *shifted(y[:first], y[first:]))
 
 
@@ -143,31 +146,54 @@ def standard_ranks(y: F64) -> F64:
     return result
 
 
-def places(ranks: F64) -> I64:
-    """First point after the largest break of each of k series of ranks, (k,) int64."""
-    result: I64 = np.abs(np.cumsum(ranks, axis=1))[:, :-1].argmax(axis=1) + 1
-    return result
+def place_of_break(y: F64) -> int:
+    """Return the first point after the change of level that describes a series best.
+
+    Two levels, each of two points at least where there are four, so that their medians
+    leave the least absolute distances. (The place of Pettitt's statistic leans to the
+    middle.)
+
+    References
+    ----------
+    Bai (1995), Econometric Theory 11.
+
+    Examples
+    --------
+    >>> place_of_break(np.array([1.0, 2, 1, 9, 8, 9]))
+    3
+    """
+    edge = 2 if y.size >= MIN_SIDES else 1
+    splits = range(edge, y.size - edge + 1)
+    rest = [_spread(y[:first]) + _spread(y[first:]) for first in splits]
+    return splits[int(np.argmin(rest))]
 
 
-def break_sizes(ranks: F64, orders: I64) -> F64:
+def _spread(values: F64) -> float:
+    return float(np.abs(values - np.median(values)).sum())
+
+
+def break_sizes(centred: F64, orders: I64) -> F64:
     """Size of the largest break of each series with its points in given orders.
 
     Parameters
     ----------
-    ranks : (k, n) float64
-        As `standard_ranks` returns them.
+    centred : (k, n) float64
+        Series with mean 0; with `standard_ranks` the size is Pettitt's statistic.
     orders : (b, n) int64
 
     Returns
     -------
     (k, b) float64
-        Pettitt's statistic, of standardised ranks.
+
+    References
+    ----------
+    Pettitt (1979), Applied Statistics 28.
     """
-    k, n = ranks.shape
+    k, n = centred.shape
     result = np.empty((k, len(orders)))
     rows = max(1, _CELLS // (k * n))
     for start in range(0, len(orders), rows):
-        sums = np.cumsum(ranks[:, orders[start : start + rows]], axis=2)
+        sums = np.cumsum(centred[:, orders[start : start + rows]], axis=2)
         result[:, start : start + rows] = np.abs(sums[:, :, :-1]).max(axis=2)
     # equal sums may differ in their last digits
     return result.round(9)
@@ -285,7 +311,5 @@ def step_fits_better(x: F64, y: F64, line: Slope, found: Break) -> bool:
     Compared by the sum of absolute distances, from the medians of both sides and from
     the line of Theil and Sen.
     """
-    sides = (y[: found.first], y[found.first :])
-    step = sum(float(np.abs(side - np.median(side)).sum()) for side in sides)
-    rest = y - line.slope * x
-    return step < float(np.abs(rest - np.median(rest)).sum())
+    step = _spread(y[: found.first]) + _spread(y[found.first :])
+    return step < _spread(y - line.slope * x)

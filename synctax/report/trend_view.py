@@ -37,14 +37,10 @@ def parts(found: "Trend", result: "Result") -> "list[RenderableType]":
 
 def _overview(found: "Trend", rows: list[dict[str, Any]]) -> "RenderableType":
     tested = records(found.tests())
-    own = [
-        [
-            r["tax_max_us_mean"]
-            for r in rows
-            if (r["group"], r["op"]) == (t["group"], t["op"])
-        ]
-        for t in tested
-    ]
+    by_line: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        by_line.setdefault((row["group"], row["op"]), []).append(row["tax_max_us_mean"])
+    own = [by_line[row["group"], row["op"]] for row in tested]
     return tables.table(
         [
             column(tested, "group", "group", str),

@@ -69,7 +69,7 @@ def trend(found: "Trend", *, row: int = 0) -> "Figure":
         if change.finding in ("step_up", "step_down"):
             at = edges[int(change.largest.first)] if change.largest else edges[0]
             axes[0].axvline(at, color="black", linestyle=":", label="break")
-        axes[0].legend(loc="best")
+        _beside(axes[0])
         _stragglers(axes[1], edges, frame)
         if panels > TWO:
             _culprits(axes[2], edges, found, frame, key)

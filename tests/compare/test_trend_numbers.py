@@ -1,0 +1,161 @@
+"""Slopes, breaks and p-values of short series."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from synctax.compare.trend_numbers import (
+    MIN_FOR_BREAK,
+    Break,
+    adjusted,
+    among,
+    break_sizes,
+    largest_break,
+    random_orders,
+    shifted,
+    slope,
+    standard_ranks,
+    step_fits_better,
+    trend_sizes,
+)
+from synctax.compare.trend_resample import drawn, interval
+
+SERIES = hnp.arrays(
+    np.float64, st.integers(2, 12), elements=st.integers(-20, 20).map(float)
+)
+
+
+@given(SERIES, st.integers(-5, 5), st.integers(1, 4))
+def test_a_slope_follows_what_is_added_and_how_y_is_scaled(y, added, scale):
+    x = np.arange(float(y.size))
+    before, after = slope(x, y), slope(x, scale * y + added * x)
+    assert after.slope == pytest.approx(scale * before.slope + added)
+    assert after.low <= after.slope <= after.high
+
+
+@given(SERIES)
+def test_a_falling_series_is_a_rising_one_turned_round(y):
+    x = np.arange(float(y.size))
+    assert slope(x, -y).tau == pytest.approx(-slope(x, y).tau)
+    up, down = shifted(y[:1], y[1:]), shifted(-y[:1], -y[1:])
+    assert up == pytest.approx((-down[0], -down[2], -down[1]))
+
+
+def test_slope_and_interval_agree_with_scipy():
+    from scipy.stats import kendalltau, theilslopes
+
+    rng = np.random.default_rng(3)
+    x, y = np.sort(rng.uniform(0, 50, 15)), rng.normal(size=15)
+    found, other = slope(x, y), theilslopes(y, x)
+    assert (found.slope, found.low) == pytest.approx((other.slope, other.low_slope))
+    assert found.high >= other.high_slope  # its order statistic is one place further in
+    assert found.tau == pytest.approx(kendalltau(x, y).statistic)
+
+
+@given(st.integers(2, 9), st.integers(2, 9), st.floats(0.5, 100))
+def test_a_clean_break_is_found_where_it_is(before, after, size):
+    y = np.concatenate([np.zeros(before), np.full(after, size)])
+    assert largest_break(y) == Break(before, size, size, size)
+
+
+def test_no_break_in_what_does_not_change():
+    ranks = standard_ranks(np.full((2, 6), 3.0))
+    assert not break_sizes(ranks, random_orders(6, draws=9)).any()
+    assert slope(np.arange(6.0), np.full(6, 3.0)).tau == 0.0
+
+
+def test_two_levels_describe_a_break_better_and_a_line_a_trend():
+    x = np.arange(10.0)
+    jump = np.where(x < 6, 0.0, 5.0) + 0.01 * (x % 3)
+    assert step_fits_better(x, jump, slope(x, jump), largest_break(jump))
+    assert not step_fits_better(x, 2 * x, slope(x, 2 * x), largest_break(2 * x))
+
+
+@given(SERIES)
+def test_orders_keep_the_values(y):
+    orders = random_orders(y.size, draws=5)
+    assert (orders[0] == np.arange(y.size)).all()
+    assert all(sorted(y[order]) == sorted(y) for order in orders)
+
+
+def test_orders_of_some_points_keep_who_comes_first():
+    orders = random_orders(9, draws=20)
+    chosen = np.array([1, 4, 8])
+    for whole, part in zip(orders, among(orders, chosen), strict=True):
+        assert [point for point in whole if point in chosen] == chosen[part].tolist()
+
+
+@given(SERIES)
+def test_the_largest_trend_is_the_sorted_series(y):
+    ranks = standard_ranks(np.sort(y)[None, :])[0]
+    sizes = trend_sizes(ranks, random_orders(y.size, draws=50))
+    assert sizes.max() == sizes[0]
+
+
+def test_a_question_more_makes_no_answer_surer():
+    rng = np.random.default_rng(0)
+    sizes = [rng.normal(size=200) for _ in range(4)]
+    alone, together = adjusted(sizes[:1])[0], adjusted(sizes)[0]
+    assert alone <= together
+    assert adjusted([sizes[0], sizes[0]]) == [alone, alone]
+    assert adjusted([]) == []
+
+
+def test_one_of_twenty_is_said_to_change_where_nothing_does():
+    rng = np.random.default_rng(1)
+    wrong = 0
+    for number in range(400):
+        orders = random_orders(12, draws=199, seed=number)
+        ranks = standard_ranks(rng.gumbel(size=(3, 12)))
+        sizes = [*break_sizes(ranks, orders), *(trend_sizes(one, orders) for one in ranks)]
+        wrong += min(adjusted(sizes)) <= 0.05
+    assert 6 <= wrong <= 34  # 20 expected; beyond 3.2 standard deviations
+
+
+@pytest.mark.parametrize("found", [4, 6])
+def test_a_clear_step_is_not_taken_for_chance(found):
+    y = np.where(np.arange(2 * MIN_FOR_BREAK) < found, 1.0, 2.0) + 0.01 * np.arange(16)
+    orders = random_orders(y.size)
+    assert adjusted([break_sizes(standard_ranks(y[None, :]), orders)[0]])[0] < 0.01
+
+
+@given(st.integers(1, 40), st.floats(-5, 5))
+def test_resamples_of_equal_values_are_that_value(n, value):
+    again = drawn(np.full(n, value), np.arange(n) // 3, draws=20)
+    for one in (again.median, again.p90):
+        assert set(one.tolist()) == {value}
+    assert again.mean == pytest.approx(np.full(20, value))
+
+
+def test_whole_steps_are_drawn():
+    # values of a step are equal, so the mean of single draws would scatter less
+    step = np.repeat(np.arange(10), 20)
+    values = step.astype(float)
+    by_step = interval(drawn(values, step).mean)
+    one_by_one = interval(drawn(values, np.arange(200)).mean)
+    assert by_step[1] - by_step[0] > 3 * (one_by_one[1] - one_by_one[0])
+
+
+def test_an_interval_holds_the_mean_as_often_as_it_says():
+    rng = np.random.default_rng(2)
+    held = 0
+    for number in range(200):
+        low, high = interval(
+            drawn(rng.normal(size=60), np.arange(60), draws=199, seed=number).mean
+        )
+        held += low <= 0 <= high
+    assert 178 <= held <= 198  # 190 expected
+
+
+def test_few_steps_are_not_drawn_as_a_whole():
+    values, step = np.arange(30.0), np.repeat([0, 1, 2], 10)
+    whole, single = drawn(values, step), drawn(values, np.arange(30))
+    assert (whole.mean == single.mean).all()
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (3, 2)])
+def test_values_and_steps_go_together(shape):
+    with pytest.raises(ValueError, match="values in"):
+        drawn(np.zeros(shape[0]), np.zeros(shape[1], np.int64))

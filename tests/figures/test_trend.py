@@ -1,0 +1,91 @@
+"""The figure of a trend shows the rows of its table."""
+
+import numpy as np
+import pytest
+
+import synctax
+from synctax.errors import SynctaxError
+from synctax.report.figures.trend import MOST_RANKS, OTHERS, trend
+from tests.compare.windows import windows
+
+pytest.importorskip("matplotlib")
+
+
+def made(count=12, ranks=4, slow_from=6, **options):
+    rng = np.random.default_rng(0)
+    delays = [rng.exponential(10, (24, ranks)) for _ in range(count)]
+    for late in delays[slow_from:]:
+        late[:, 2] += 60
+    return synctax.trend(synctax.measure(windows(delays, **options)))
+
+
+def test_lines_and_band_are_the_columns():
+    found = made()
+    frame, figure = found.to_frame(), trend(found)
+    axis = figure.axes[0]
+    mean, median, at = axis.lines
+    assert mean.get_xdata().tolist() == frame["iteration"].tolist()
+    assert mean.get_ydata().tolist() == frame["tax_max_us_mean"].tolist()
+    assert median.get_ydata().tolist() == frame["tax_max_us_median"].tolist()
+    band = axis.collections[0].get_paths()[0].vertices[:, 1]
+    assert set(frame["tax_max_mean_us_lo"]) <= set(band) >= set(frame["tax_max_mean_us_hi"])
+    # half-way between the last window before and the first after
+    assert at.get_xdata()[0] == 650
+    assert axis.get_ylabel() == "tax (µs)"
+    assert figure.axes[-1].get_xlabel() == "iteration"
+    assert "n = 276 collectives in 12 windows" in figure.get_supxlabel()
+
+
+def test_every_straggler_has_its_share_as_height():
+    found = made()
+    frame = found.to_frame()
+    heights = {}
+    for bars in trend(found).axes[1].containers:
+        for bar in bars:
+            middle = round(bar.get_x() + bar.get_width() / 2)
+            heights[middle] = (bars.get_label(), bar.get_height())
+    ranks, shares = frame["straggler_rank"], frame["straggler_share"]
+    assert heights == {
+        number: (f"rank {rank}", share)
+        for number, rank, share in zip(frame["iteration"], ranks, shares, strict=True)
+    }
+
+
+def test_ranks_without_a_colour_share_one():
+    found = made(count=30, ranks=16, slow_from=30)
+    labels = [bars.get_label() for bars in trend(found).axes[1].containers]
+    assert len(labels) == MOST_RANKS + 1
+    assert labels[-1] == OTHERS
+
+
+def test_shares_of_culprits_are_stacked(example):
+    tax, attribution = example
+    found = synctax.trend(tax, attribution, by="step")
+    table = found.culprits()
+    first = found.lines[0].part
+    mine = table[(table["group"] == first.role) & (table["op"] == first.op.label)]
+    figure = trend(found)
+    sums = {}
+    for bars in figure.axes[2].containers:
+        drawn = [bar.get_height() for bar in bars]
+        own = mine[mine["culprit_class"] == bars.get_label()]["share_of_tax"].sum()
+        if bars.get_label() != OTHERS:
+            assert sum(drawn) == pytest.approx(own)
+        for place, height in enumerate(drawn):
+            sums[place] = sums.get(place, 0) + height
+    assert list(sums.values()) == pytest.approx([1.0] * len(sums))
+    assert figure.axes[2].get_xlabel() == "step"
+
+
+@pytest.fixture(scope="module")
+def example():
+    from pathlib import Path
+
+    traces = Path(__file__).parents[2] / "examples" / "tp4-fsdp2"
+    tax = synctax.measure(synctax.load(traces, workers=1), group="tp")
+    return tax, synctax.attribute(tax, workers=1)
+
+
+def test_one_window_is_no_figure():
+    with pytest.raises(SynctaxError, match="one window makes no trend"):
+        trend(made(count=1, slow_from=1))
