@@ -78,53 +78,12 @@ def data(root: Node) -> dict[str, Any]:
 SCRIPTS = [{"type": "application/json", "id": "page-data"}, {}, {}]
 """The only scripts of a page."""
 
-KNOWN = frozenset(
-    [
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "a",
-        "header",
-        "h1",
-        "h2",
-        "h3",
-        "p",
-        "button",
-        "noscript",
-        "nav",
-        "ul",
-        "ol",
-        "li",
-        "main",
-        "section",
-        "dl",
-        "div",
-        "dt",
-        "dd",
-        "form",
-        "label",
-        "select",
-        "option",
-        "input",
-        "output",
-        "table",
-        "caption",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "figure",
-        "figcaption",
-        "details",
-        "summary",
-        "pre",
-        "script",
-    ]
-)
+_ELEMENTS = """
+    html head meta title style body a header h1 h2 h3 p button noscript nav ul ol li main
+    section dl div dt dd form label select option input output table caption thead tbody
+    tr th td figure figcaption details summary pre script
+"""
+KNOWN = frozenset(_ELEMENTS.split())
 """The only elements of a page."""
 
 ADDRESSES = frozenset({"src", "srcset", "action", "formaction", "data", "poster"})

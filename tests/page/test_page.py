@@ -21,6 +21,7 @@ from synctax.errors import SynctaxError
 from synctax.report.page import Missing, Options, page
 from synctax.report.page.assets import asset
 from synctax.report.page.markup import Texts, element, joined, script_json
+from synctax.report.page.tables import MAX_ROWS, column, table
 from synctax.texts import is_absent
 from tests.attribution.examples import attributed
 from tests.collectives.job import C, rank
@@ -285,8 +286,9 @@ def test_paths_stay_within_their_bytes_and_the_page_says_so() -> None:
     own = data(parsed(made))
     size = len(script_json(own["paths"])) + sum(map(len, own["names"]["strings"]))
     assert 10_000 < size <= 20_000
-    assert re.search(r"paths of \d+ of 146 .*; those of \d+ more were too long",
-                     own["paths_note"])  # fmt: skip
+    assert re.search(
+        r"paths of \d+ of 146 .*; those of \d+ more were too long", own["paths_note"]
+    )
     kept = {one["row"] for one in own["paths"]}
     assert {row for row, path in enumerate(own["collectives"]["path"]) if path >= 0} == kept
 
@@ -316,12 +318,86 @@ def test_clocks_apart_are_led_back_to_one() -> None:
     told = data(parsed(page(measure([one(n, ahead[n], True) for n in range(4)]))))
     assert told["clock"] == "aligned"
     own = told["collectives"]
-    firsts = [start for start, index in zip(own["start_us"], own["index"], strict=True)
-              if index == 0]  # fmt: skip
+    firsts = [
+        start
+        for start, index in zip(own["start_us"], own["index"], strict=True)
+        if index == 0
+    ]
     assert max(firsts) < 60
     apart = data(parsed(page(measure([one(n, ahead[n], False) for n in range(4)]))))
     assert apart["clock"] == "order"
     assert apart["collectives"]["start_us"][:2] == [0.0, 0.0]
+
+
+def test_windows_are_of_one_clock_and_told_apart() -> None:
+    group = Group("tp", (0, 1), "tp", 2, "kernel")
+    taken = [
+        rank(
+            number,
+            [C(begin + 100.0 * k, 10.0 + number, step=k) for k in range(4)],
+            groups=(group,),
+            window=window,
+        )
+        for window, begin in (("first", 1_000.0), ("second", 901_000.0))
+        for number in range(2)
+    ]
+    root = parsed(page(measure(taken)))
+    told = data(root)
+    assert told["names"]["groups"] == ["tp 0,1 (first)", "tp 0,1 (second)"]
+    assert told["ranks"] == [0, 1]
+    assert told["clock"] == "aligned"
+    own = told["collectives"]["start_us"]
+    assert own[4] - own[0] == 900_000
+    assert told["steps"] == [0, 3]
+    values = [one.attributes["value"] for one in root.all("option")]
+    assert values == ["", "role-0", "group-0", "group-1", "", "0"]
+    assert "2 windows" in root.all("header")[0].text
+
+
+def test_groups_of_many_ranks_have_short_names() -> None:
+    ranks = tuple(range(0, 90, 3))
+    group = Group("dp", ranks, "dp", 30, "kernel")
+    taken = [
+        rank(number, [C(100.0 * k, 9.0 + number) for k in (1, 2)], groups=(group,))
+        for number in ranks
+    ]
+    root = parsed(page(measure(taken)))
+    (name,) = data(root)["names"]["groups"]
+    assert name == "dp 0,3,6,9,12,15,18,21,24,27,30,33,36,39,42… (30 ranks)"
+    # one group of a role needs no choice of its own
+    values = [one.attributes["value"] for one in root.all("option")]
+    assert values == ["", "role-0", "", "0"]
+
+
+def test_a_long_table_says_where_the_rest_is() -> None:
+    rows = [{"count": at} for at in range(MAX_ROWS + 1)]
+    made = table("long", "All", [column(rows, "count", "count")], Texts(), rest="there")
+    (found,) = parsed(made.encode()).all("table")
+    assert found.all("caption")[0].text == "All; the first 2,000 of 2,001 rows (there)"
+    assert len(found.all("tr")) == 1 + MAX_ROWS
+
+
+def test_an_attribution_that_names_nobody_says_so() -> None:
+    found = attributed()
+    nobody = replace(found, tax=replace(found.tax, used=_only_heads(found.tax)))
+    root = parsed(page(nobody.tax, nobody))
+    said = root.by_id("verdict").all("li")[1].text
+    assert said == "Who made them wait cannot be told: no collective was attributed."
+    assert "chart-classes" not in {one.attributes.get("id") for one in root.every()}
+
+
+def _only_heads(tax: Tax) -> "np.ndarray[Any, Any]":
+    used: np.ndarray[Any, Any] = tax.shown & ~tax.used
+    return used
+
+
+@pytest.mark.parametrize("mark", ["</script >", "</STYLE>", "<!-- x", "a\r\nb"])
+def test_assets_that_html_would_change_are_refused(
+    mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("synctax.report.page.assets._read", lambda _name: mark)
+    with pytest.raises(ValueError, match="HTML would not leave as it is"):
+        asset.__wrapped__("page.js")
 
 
 # ------------------------------------------------------------------ wrong calls
@@ -352,7 +428,7 @@ def test_operations_of_other_kinds_are_told_apart() -> None:
             n,
             [C(100.0 * k + 100, 10.0 + n, op=ops[k % 2]) for k in range(6)],
             groups=(group,),
-        )  # fmt: skip
+        )
         for n in range(2)
     ]
     told = data(parsed(page(measure(taken))))
