@@ -21,6 +21,9 @@ SPAN_OF_LOG: Final = 10
 FEW_DECADES: Final = 2
 """Over fewer, an axis has ticks at 1, 2 and 5 of each."""
 
+EDGE: Final = 1.15
+"""Axes of sizes go beyond the ends of what is drawn by this factor."""
+
 TICK_IN: Final = 0.5
 """Inches that a number of ranks takes below an axis, with its distance to the next."""
 
@@ -100,16 +103,34 @@ def doubling(axes: "Axes", sizes: Iterable[float]) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
     drawn = sorted(sizes)
-    low, high = drawn[0] / 1.15, drawn[-1] * 1.15
+    _set(axes, "x", drawn[0] / EDGE, drawn[-1] * EDGE, base=2)
+    room = int(_width_in(axes) / TICK_IN)
     axis = axes.xaxis
-    _set(axes, "x", low, high, base=2)
-    powers = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
-    room = max(int(_width_in(axes) / TICK_IN), 2)
-    step = math.ceil(len(powers) / room)
-    ticks = [2.0**power for power in powers][::step]
-    axis.set_major_locator(FixedLocator(ticks or drawn))
+    axis.set_major_locator(FixedLocator(size_ticks(drawn[0], drawn[-1], room)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(_numbers())
+
+
+def size_ticks(least: float, most: float, room: int) -> list[float]:
+    """Choose powers of two, evenly; where there are not two of them, both ends.
+
+    Parameters
+    ----------
+    least, most : float
+        Sizes that are drawn, above 0.
+    room : int
+        How many ticks there may be, or two.
+
+    Examples
+    --------
+    >>> size_ticks(8, 4096, 4), size_ticks(5, 7, 4), size_ticks(6, 6, 4)
+    ([8.0, 64.0, 512.0, 4096.0], [5, 7], [6])
+    """
+    powers = range(math.ceil(math.log2(least)), math.floor(math.log2(most)) + 1)
+    if len(powers) < 2:
+        return sorted({least, most})
+    step = math.ceil(len(powers) / max(room, 2))
+    return [2.0**power for power in powers[::step]]
 
 
 def legend_above(figure: "Figure", panels: "Sequence[Axes]", columns: int) -> None:
