@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from synctax.attribution.labels import short_name
 from synctax.report.page import tables
 from synctax.report.page.charts import chart
 from synctax.report.page.columns import Columns
@@ -12,7 +13,7 @@ from synctax.report.page.content import Content, Missing
 from synctax.report.page.markup import Html, Texts, element
 from synctax.report.tables import records
 from synctax.report.tax_view import lost
-from synctax.texts import counted
+from synctax.texts import ABSENT, counted
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
@@ -111,7 +112,7 @@ def _largest(columns: Columns) -> list[dict[str, Any]]:
             "share": float(own["share"][at]),
             "transfer_us": float(own["transfer_us"][at]),
             "last": columns.ranks[own["last"][at]] if own["last"][at] >= 0 else None,
-            "culprit": name("culprits", own["culprit"][at]),
+            "culprit": short_name(name("culprits", own["culprit"][at]) or ABSENT),
             "class": name("classes", own["class"][at]),
         }
         for at in order.tolist()
