@@ -171,6 +171,19 @@ def test_axes_name_their_units():
     assert {(one.get_xscale(), one.get_yscale()) for one in axes} == {("log", "log")}
 
 
+def test_no_panel_is_empty():
+    rows = sweep(links(*TOPOLOGIES[:4]), [-0.5], bounded_wait(SIZES[:2]))
+    panels = figure_of(rows).axes
+    assert [axes.get_title() for axes in panels] == [
+        "ring",
+        "3-D torus",
+        "switched",
+        "tree",
+    ]
+    named = [bool(axes.get_ylabel()) for axes in panels]
+    assert named == [True, False, False, True]
+
+
 def test_what_has_no_end_is_left_out():
     """Without latency and tax every bandwidth pays: neither curve has such a point."""
     rows = sweep(links("ring"), [-0.5], bounded_wait())
