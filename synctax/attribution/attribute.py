@@ -22,6 +22,7 @@ from synctax.collectives.matches import Status
 from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
 from synctax.notes import Note
+from synctax.schema.html import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +34,7 @@ REASONS_NAMED = 2
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Attribution:
+class Attribution(Shown):
     """What `attribute` found.
 
     Parameters
@@ -84,9 +85,6 @@ class Attribution:
     def __repr__(self) -> str:
         asked, told = int(self.tax.used.sum()), int(self.used.sum())
         return f"<Attribution: {told} of {asked} collectives>"
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html())
 
     @cached_property
     def used(self) -> Bool:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from synctax.arrays import NS_PER_US
 from synctax.schema import ATTRIBUTE_STORY
+from synctax.schema.html import Shown
+from synctax.texts import time_us
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +68,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Story(Shown):
     """Why one collective made ranks wait.
 
     Parameters
@@ -107,6 +109,10 @@ class Story:
     culprit_ns: int
     before: Event | None
     origin: str
+
+    def __repr__(self) -> str:
+        ranks = f"rank {self.slow.rank} against rank {self.fast.rank}"
+        return f"<Story: {self.name}, tax {time_us(self.tax_ns / NS_PER_US)}, {ranks}>"
 
     def to_frame(self) -> "pd.DataFrame":
         """Build the table `schema.ATTRIBUTE_STORY`: events of both paths."""

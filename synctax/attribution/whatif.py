@@ -18,6 +18,7 @@ from synctax.collectives.load import Cache
 from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
 from synctax.notes import Note
+from synctax.schema.html import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +78,7 @@ class Scenario:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class WhatIf:
+class WhatIf(Shown):
     """What `whatif` found.
 
     Parameters
@@ -114,9 +115,6 @@ class WhatIf:
 
     def __repr__(self) -> str:
         return f"<WhatIf: {len(self.scenarios)} scenarios, {self.nodes:,} nodes>"
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html())
 
     @cached_property
     def parts(self) -> tuple[tuple[str, int, I64], ...]:

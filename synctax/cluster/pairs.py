@@ -17,6 +17,7 @@ from synctax.cluster.choices import Basis, ModelName, Scope
 from synctax.cluster.metrics import STRETCHED
 from synctax.cluster.pairs_run import Together, together
 from synctax.cluster.settings import Contention
+from synctax.schema.html import Shown
 from synctax.schema.pairs import PAIRS
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ VARIANTS: Final[tuple[tuple[ModelName, Basis, Scope], ...]] = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class Pairs(Shown):
     """What w workloads do to each other in pairs.
 
     Parameters
@@ -61,6 +62,9 @@ class Pairs:
     iteration_change: F64
     factor: F64
     network_share: F64
+
+    def __repr__(self) -> str:
+        return f"<Pairs: {len(self.profiles)} workloads, {self.gpus} GPUs a job>"
 
     @property
     def iteration_s(self) -> F64:

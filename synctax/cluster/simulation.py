@@ -8,6 +8,7 @@ from synctax.cluster.jobs import Jobs, Placement
 from synctax.cluster.machines import Cluster
 from synctax.cluster.settings import Contention
 from synctax.notes import Note
+from synctax.schema.html import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +66,7 @@ class Interference:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Simulation:
+class Simulation(Shown):
     """Jobs that ran on a cluster, n rows as in `jobs`.
 
     Parameters

@@ -17,6 +17,7 @@ from synctax.cluster.metrics import summary
 from synctax.cluster.settings import Contention
 from synctax.errors import SynctaxError
 from synctax.notes import Note
+from synctax.schema.html import Shown
 from synctax.schema.sweep import SUMMARY_COLUMNS, SWEEP
 from synctax.texts import BYTES_PER_GB
 from synctax.trace.pool import map_tasks
@@ -127,7 +128,7 @@ Load = Callable[[Cluster, int], Jobs | JobsRead]
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(Shown):
     """What came of c combinations.
 
     Parameters
@@ -143,6 +144,10 @@ class Sweep:
     combinations: tuple[Combination, ...]
     found: tuple[Mapping[str, Any] | SynctaxError, ...]
     notes: tuple[Note, ...] = ()
+
+    def __repr__(self) -> str:
+        failed = len(self.failed)
+        return f"<Sweep: {len(self.combinations):,} combinations, {failed} failed>"
 
     @property
     def failed(self) -> tuple[tuple[Combination, SynctaxError], ...]:

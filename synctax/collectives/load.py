@@ -6,12 +6,13 @@ What travels back from the workers is small: a file's facts and its collectives.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from synctax.collectives.extract import extract
 from synctax.collectives.model import RankCollectives
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
+from synctax.schema.html import Shown
 from synctax.trace.assign import Assignment, FileStatus, Placement, assign
 from synctax.trace.discover import Discovery, Skipped, Targets, discover, natural_key
 from synctax.trace.facts import FileFacts, facts
@@ -19,6 +20,9 @@ from synctax.trace.kineto import read_rank
 from synctax.trace.model import RankTrace
 from synctax.trace.oddities import Problem, name_some, rank_text
 from synctax.trace.pool import map_files
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OnBytes = Callable[[int], None]
 
@@ -66,7 +70,7 @@ class FileRow:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Job:
+class Job(Shown):
     """The ranks of a job that were found and read.
 
     Parameters
@@ -100,6 +104,12 @@ class Job:
         collectives = sum(len(rank) for rank in self.ranks)
         files = f"{len(self.files)} file" + "s" * (len(self.files) != 1)
         return f"<Job: {ranks} ranks from {files}, {collectives:,} communication kernels>"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per trace that was found, used or not (`schema.INSPECT_FILES`)."""
+        from synctax.collectives.file_rows import frame
+
+        return frame(self)
 
     @property
     def facts(self) -> tuple[FileFacts, ...]:

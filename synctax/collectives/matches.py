@@ -82,5 +82,8 @@ class Matches:
     clocks: tuple[dict[int, ClockFit], ...]
     notes: tuple[Note, ...]
 
+    def __repr__(self) -> str:
+        return f"<Matches: {len(self):,} collectives in {len(self.groups)} groups>"
+
     def __len__(self) -> int:
         return int(self.group.size)

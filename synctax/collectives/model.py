@@ -174,5 +174,10 @@ class RankCollectives:
     strings: tuple[str, ...]
     notes: tuple[Note, ...] = ()
 
+    def __repr__(self) -> str:
+        window = f" in {self.window}" if self.window else ""
+        kernels = f"{len(self):,} communication kernels"
+        return f"<RankCollectives: rank {self.rank}{window}, {kernels}>"
+
     def __len__(self) -> int:
         return int(self.start_ns.size)

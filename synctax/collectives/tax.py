@@ -15,6 +15,7 @@ from synctax.collectives.model import UNLABELLED, Op, RankCollectives
 from synctax.collectives.wait import Waits, busbw_factor, busbw_gb_per_s, exposed_ns, waits
 from synctax.errors import SynctaxError
 from synctax.notes import Note
+from synctax.schema.html import Shown
 from synctax.trace.names import known_roles
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Tax:
+class Tax(Shown):
     """What `measure` found. Slots and participations are those of `matches`.
 
     Parameters
@@ -61,9 +62,6 @@ class Tax:
         used, shown = int(self.used.sum()), int(self.shown.sum())
         ranks = len({rank.rank for rank in self.matches.ranks})
         return f"<Tax: {used} of {shown} collectives count, {ranks} ranks>"
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html())
 
     @cached_property
     def busbw_gb_per_s(self) -> F64:

@@ -12,6 +12,7 @@ from synctax.compare.trend_parts import Line, lines
 from synctax.compare.trend_points import Points, points
 from synctax.errors import SynctaxError
 from synctax.notes import Note
+from synctax.schema.html import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +23,7 @@ By = Literal["window", "step"]
 
 
 @dataclass(frozen=True, slots=False, repr=False, eq=False)
-class Trend:
+class Trend(Shown):
     """What `trend` found.
 
     Parameters

@@ -1,11 +1,17 @@
 """What the tail model works on: times of compute blocks, arrays that know no trace."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from synctax.arrays import F64, I64
 from synctax.notes import Note
+from synctax.schema import FIT_EVT_INSTANCES
+from synctax.schema.html import Shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEAST_RANKS = 2
 """Nobody waits alone."""
@@ -44,7 +50,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockTimes:
+class BlockTimes(Shown):
     """Times of compute blocks: i instances over m ranks each.
 
     Parameters
@@ -77,6 +83,20 @@ class BlockTimes:
 
     def __len__(self) -> int:
         return int(self.block.size)
+
+    def __repr__(self) -> str:
+        blocks = f"{len(self):,} instances of {len(self.blocks)} blocks"
+        return f"<BlockTimes: {blocks}, {self.m} ranks>"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per instance and rank (`schema.FIT_EVT_INSTANCES`)."""
+        from synctax.evt.read_csv import rows
+
+        columns = {
+            name: [None if value == "" else value for value in values]
+            for name, values in rows(self).items()
+        }
+        return FIT_EVT_INSTANCES.to_frame(columns)
 
     @property
     def m(self) -> int:

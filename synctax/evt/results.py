@@ -25,6 +25,7 @@ from synctax.schema import (
     FIT_EVT_POINTS,
     FIT_EVT_SEGMENTS,
 )
+from synctax.schema.html import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +70,7 @@ class Quality:
 
 
 @dataclass(frozen=True, slots=True)
-class EvtFit:
+class EvtFit(Shown):
     """How the wait grows with the ranks, and how far that can be trusted.
 
     Parameters
@@ -115,6 +116,9 @@ class EvtFit:
     def m(self) -> int:
         """Ranks of the groups whose maxima were fitted."""
         return self.inputs.m
+
+    def __repr__(self) -> str:
+        return f"<EvtFit: {self.z.size:,} maxima of {self.m} ranks>"
 
     def to_frame(self) -> "pd.DataFrame":
         """Predict: one row per number of ranks.

@@ -20,6 +20,7 @@ from synctax.experiment.lines import (
 )
 from synctax.notes import Note
 from synctax.schema import INJECT, INJECT_COLLECTIVES
+from synctax.schema.html import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +114,7 @@ class Tally:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Recovered:
+class Recovered(Shown):
     """What `judge` found.
 
     Parameters
@@ -140,9 +141,6 @@ class Recovered:
     def __repr__(self) -> str:
         found = self.tally
         return f"<Recovered: {found.recovered} of {found.judged} collectives>"
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html())
 
     @cached_property
     def due(self) -> Bool:

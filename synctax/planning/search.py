@@ -37,13 +37,14 @@ from synctax.planning.training import (
     check_assumptions,
 )
 from synctax.planning.training import check as check_training
+from synctax.schema.html import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class Plan(Shown):
     """Layouts, judged.
 
     Parameters
@@ -78,6 +79,9 @@ class Plan:
     def __len__(self) -> int:
         """Layouts."""
         return len(self.layouts)
+
+    def __repr__(self) -> str:
+        return f"<Plan: {int(self.feasible.sum()):,} of {len(self):,} layouts are feasible>"
 
     def order(self, at: int) -> Order:
         """Tell the order of ranks of a layout."""

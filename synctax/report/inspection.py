@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from synctax.arrays import NS_PER_US
-from synctax.collectives.load import NOT_A_TRACE, FileRow, Job
+from synctax.collectives.file_rows import NOT_NEEDED, file_rows, frame
+from synctax.collectives.load import NOT_A_TRACE, Job
 from synctax.collectives.overview import GroupRow, Overview, Verdict
 from synctax.notes import Note
 from synctax.report.output import Result, note_text
@@ -15,10 +15,9 @@ from synctax.report.tables import Field, table
 from synctax.schema import INSPECT_FILES, INSPECT_GROUPS
 from synctax.texts import ABSENT, number, size_bytes, time_us
 from synctax.trace.assign import FileStatus
-from synctax.trace.oddities import name_some, rank_text
+from synctax.trace.oddities import name_some
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import RenderableType
 
 MANY_FILES = 16
@@ -26,23 +25,7 @@ MANY_FILES = 16
 
 SHOWN_ALIKE = 8
 
-NOT_NEEDED = "skipped_category"
-"""Reason of notes on events that nobody needs: neither a repair nor a loss."""
-
 Row = dict[str, Any]
-
-
-def file_rows(job: Job) -> list[Row]:
-    """Describe every file by the columns of `INSPECT_FILES`."""
-    return [_file_row(file) for file in job.files]
-
-
-def frame(job: Job) -> "pd.DataFrame":
-    """Build the public table of files."""
-    rows = file_rows(job)
-    return INSPECT_FILES.to_frame(
-        {name: [row[name] for row in rows] for name in INSPECT_FILES.names}
-    )
 
 
 def envelope_extra(job: Job, seen: Overview) -> Row:
@@ -87,41 +70,6 @@ def parts(job: Job, seen: Overview, *, every_file: bool = False) -> "list[Render
 
 
 # ------------------------------------------------------------------ rows
-
-
-def _file_row(file: FileRow) -> Row:
-    facts, own = file.facts, file.collectives
-    row: Row = dict.fromkeys(INSPECT_FILES.names)
-    row |= {
-        "file": file.path,
-        "status": file.status.value,
-        "reason": file.reason or None,
-        "rank": file.rank,
-        "rank_source": file.rank_source or None,
-        "host": file.host or None,
-        "host_source": file.host_source or None,
-        "gpu": file.gpu or None,
-        "window": file.window or None,
-        "size_bytes": file.size_bytes,
-    }
-    if facts is None or own is None:
-        return row
-    start_ns, end_ns = facts.start_ns, facts.end_ns
-    return row | {
-        "world_size": facts.meta.world_size,
-        "pytorch_version": facts.meta.versions.get("pytorch"),
-        "nccl_version": facts.meta.nccl_version,
-        "steps": rank_text(facts.steps) or None,
-        "streams": len(facts.streams),
-        "groups": len(own.groups),
-        "comm_kernels": own.comm_kernels,
-        "compute_kernels": own.compute_kernels,
-        "repairs": sum(n.count for n in facts.notes if n.reason != NOT_NEEDED),
-        "truncated": facts.truncated,
-        "span_us": None
-        if start_ns is None or end_ns is None
-        else (end_ns - start_ns) / NS_PER_US,
-    }
 
 
 def _group_row(row: GroupRow) -> Row:

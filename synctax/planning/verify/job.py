@@ -29,6 +29,7 @@ from synctax.planning.verify.seen import Seen, seen_layout, usual
 from synctax.planning.verify.speeds import Links, Speeds, speeds
 from synctax.planning.verify.traffic import Traffic, traffic
 from synctax.schema import VERIFY, VERIFY_GROUPS
+from synctax.schema.html import Shown
 from synctax.trace.oddities import rank_text
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Against:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Verification:
+class Verification(Shown):
     """What was found of a job.
 
     Parameters
