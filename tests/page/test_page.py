@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synctax.attribution.attribute import Attribution
+from synctax.attribution.labels import short_name
 from synctax.attribution.story import story
 from synctax.collectives.model import Group, Op
 from synctax.collectives.tax import Tax, measure
@@ -216,7 +217,8 @@ def test_columns_are_those_of_the_tables() -> None:
         last = own["last"][at]
         assert (None if last < 0 else told["ranks"][last]) == _none(row.straggler_rank)
         culprit = own["culprit"][at]
-        assert (None if culprit < 0 else names["culprits"][culprit]) == row.culprit
+        shown = row.culprit and short_name(row.culprit, width=120)
+        assert (None if culprit < 0 else names["culprits"][culprit]) == shown
         kind = own["class"][at]
         assert (None if kind < 0 else names["classes"][kind]) == row.culprit_class
         if row.status == "ok":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synctax.arrays import ABSENT, F64, I64, NS_PER_US
-from synctax.attribution.labels import culprit_text
+from synctax.attribution.labels import culprit_text, short_name
 from synctax.attribution.results import Known
 from synctax.attribution.summary import class_names
 from synctax.collectives.matches import Status
@@ -24,6 +24,9 @@ US_DIGITS = 3
 """Times are told to the ns."""
 
 SHARE_DIGITS = 5
+
+CULPRIT_WIDTH = 120
+"""Characters of a culprit where it is listed: paths have its name in the trace."""
 
 RANKS_OF_NAME = 40
 """Characters that the ranks of a group may take in its name."""
@@ -261,7 +264,8 @@ def _blame(
             found.results.path_variation_ns[rows] / NS_PER_US, US_DIGITS
         )
     columns = {"culprit": culprit, "class": kind, "variation_us": variation}
-    return columns, {"culprits": culprits.shown, "classes": classes.shown}
+    short = [short_name(text, width=CULPRIT_WIDTH) for text in culprits.shown]
+    return columns, {"culprits": short, "classes": classes.shown}
 
 
 def result_of(found: "Attribution") -> I64:

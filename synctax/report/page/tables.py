@@ -132,24 +132,25 @@ def measure(rows: Sequence[Row], texts: Texts) -> Html:
     )
     columns = [
         column(rows, "group", "group", str),
-        column(rows, "op", "operation", str),
+        column(rows, "op", "op", str),
         ranks,
-        column(rows, "collectives", "collectives"),
+        column(rows, "collectives", "n"),
         column(rows, "payload_bytes_median", "payload", size_bytes),
         column(rows, "transfer_us_median", "transfer", time_us),
-        column(rows, "tax_max_us_median", "tax, median", time_us),
-        column(rows, "tax_max_us_p99", "tax, 99 %", time_us),
-        column(rows, "tax_max_us_max", "tax, largest", time_us),
-        column(rows, "share_fastest_median", "of it waiting", percent),
+        column(rows, "tax_max_us_median", "median tax", time_us),
+        column(rows, "tax_max_us_p99", "99 %", time_us),
+        column(rows, "tax_max_us_max", "largest", time_us),
+        column(rows, "share_fastest_median", "waits", percent),
         column(rows, "wait_share_of_step", "of the step", percent),
-        column(rows, "busbw_gb_per_s_median", "bus bandwidth", rate_gb_per_s),
-        column(rows, "straggler_rank", "last most often", _rank),
+        column(rows, "busbw_gb_per_s_median", "busbw", rate_gb_per_s),
+        column(rows, "straggler_rank", "often last", _rank),
         column(rows, "straggler_share", "in", percent),
-        column(rows, "straggler_uniform_p", "p of chance", chance),
+        column(rows, "straggler_uniform_p", "p", chance),
     ]
     caption = (
-        "The tax by group and operation: medians over the collectives that count; of it "
-        "waiting: tax over the time in the collective of the rank that waits most"
+        "The tax by group and operation. n: collectives that count; waits: share of its "
+        "time in a collective that the rank waits which waits most (median); p: that "
+        "somebody is last so often by chance"
     )
     return table("table-measure", caption, columns, texts)
 
@@ -170,9 +171,12 @@ def ranks(rows: Sequence[Row], texts: Texts) -> Html:
         column(rows, "wait_us_p90", "wait, 90 %", time_us),
         column(rows, "wait_us_max", "longest wait", time_us),
         column(rows, "wait_us_sum", "all waits", time_us),
-        column(rows, "exposed_wait_us_sum", "with nothing else to compute", time_us),
+        column(rows, "exposed_wait_us_sum", "exposed", time_us),
     ]
-    caption = "What each rank waited, and how often the others waited for it"
+    caption = (
+        "What each rank waited, and how often the others waited for it; exposed: with "
+        "nothing else to compute"
+    )
     rest = "all: synctax measure --per-rank"
     return table("table-ranks", caption, columns, texts, rest=rest)
 
