@@ -116,8 +116,9 @@ def classes(found: "Attribution") -> "Figure":
     tables = [frame[frame["group"] == name] for name in names]
     heights = [0.75 + 0.36 * len(table) for table in tables]
     with styled():
-        figure, axes = new_figure(len(names), height_in=1.1 + sum(heights))
-        _set_heights(axes, heights)
+        figure, axes = new_figure(
+            len(names), height_in=1.1 + sum(heights), row_heights=heights
+        )
         for axis, name, table in zip(axes, names, tables, strict=True):
             y = np.arange(len(table))
             tax_ms = (table["tax_us"] / US_PER_MS).to_numpy()
@@ -286,12 +287,6 @@ def words(name: str) -> str:
     from synctax.attribution.labels import CLASS_TEXT
 
     return plain(CLASS_WORDS.get(name) or CLASS_TEXT.get(name) or name)
-
-
-def _set_heights(axes: "Sequence[Axes]", heights: Sequence[float]) -> None:
-    grid = axes[0].get_gridspec()
-    if grid is not None:
-        grid.set_height_ratios(heights)
 
 
 def left_out(rest: Sequence[str]) -> str:

@@ -37,11 +37,20 @@ MOST_PANELS: Final = 4
 MOST_COLUMNS: Final = 400
 """Of heat maps: more collectives than these are put together, as no picture shows them."""
 
+ENOUGH_COLUMNS: Final = 60
+"""Of heat maps of many ranks, to put more collectives together."""
+
+RANKS_PER_COLLECTIVE: Final = 8
+"""A column holds a collective for so many ranks of a group, if there are enough."""
+
 MOST_TICKS: Final = 16
 """So many ranks are written beside an axis."""
 
 MOST_RULED: Final = 32
 """More ranks stand without lines between them."""
+
+WHOLE_PERCENT: Final = 0.05
+"""Scales that go further have no decimals."""
 
 LEAST_SHOWN: Final = 0.05
 """Runs of which equal ranks would have fewer than this are left out of that curve."""
@@ -104,7 +113,8 @@ def last(tax: "Tax") -> "Figure":
     """Draw which rank was last over time, a panel per group role.
 
     Collectives of a group stand in order of time, whatever their operation; sibling groups
-    share a panel. Where there are more than `MOST_COLUMNS`, neighbours are put together.
+    share a panel. Where there are more than `MOST_COLUMNS`, or very many ranks, neighbours
+    are put together.
 
     Raises
     ------
@@ -115,10 +125,9 @@ def last(tax: "Tax") -> "Figure":
     shown = [(role, _Lasts.of(tax, slots)) for role, slots in roles[:MOST_PANELS]]
     heights = [0.9 + min(max(0.14 * one.ranks.size, 0.7), 3.6) for _, one in shown]
     with styled():
-        figure, axes = new_figure(len(shown), height_in=0.5 + sum(heights))
-        grid = axes[0].get_gridspec()
-        if grid is not None:
-            grid.set_height_ratios(heights)
+        figure, axes = new_figure(
+            len(shown), height_in=0.5 + sum(heights), row_heights=heights
+        )
         for axis, (role, one) in zip(axes, shown, strict=True):
             _draw_lasts(figure, axis, role, one)
         together = max(one.together for _, one in shown)
@@ -311,7 +320,7 @@ class _Lasts:
         series = _series(tax, slots)
         ranks = np.unique([rank for members, _ in series for rank in members])
         longest = max(mine.size for _, mine in series)
-        together = -(-longest // MOST_COLUMNS)
+        together = _together(longest, max(len(members) for members, _ in series))
         columns = -(-longest // together)
         lasts = np.zeros((ranks.size, columns))
         every = np.zeros((ranks.size, columns))
@@ -327,6 +336,16 @@ class _Lasts:
             share = np.where(every > 0, lasts / every, np.nan)
         size = np.mean([len(members) for members, _ in series])
         return cls(ranks, share, together, columns * together, float(1 / size))
+
+
+def _together(collectives: int, ranks: int) -> int:
+    """Choose how many collectives a column holds.
+
+    Of many ranks each is last so rarely that single collectives would be dust.
+    """
+    least = -(-collectives // MOST_COLUMNS)
+    sparse = -(-ranks // RANKS_PER_COLLECTIVE)
+    return max(least, min(sparse, -(-collectives // ENOUGH_COLUMNS)))
 
 
 def _series(tax: "Tax", slots: I64) -> list[tuple[tuple[int, ...], I64]]:
@@ -369,9 +388,11 @@ def _draw_lasts(figure: "Figure", axis: "Axes", role: str, one: _Lasts) -> None:
     rows = np.arange(0, one.ranks.size, step)
     axis.set_yticks(rows, [str(rank) for rank in one.ranks[rows].tolist()])
     axis.set_ylabel("rank")
+    axis.xaxis.set_major_formatter("{x:,.0f}")
     axis.set_xlabel(plain(f"place among the {role} collectives of the rank's group"))
     if one.together > 1:
         scale = figure.colorbar(image, ax=axis, pad=0.01)
         scale.set_label("last in (%)")
-        scale.ax.yaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+        places = 0 if most > WHOLE_PERCENT else 1
+        scale.ax.yaxis.set_major_formatter(PercentFormatter(1, places, symbol=""))
         scale.ax.axhline(one.equal, color="black", linewidth=1)

@@ -5,7 +5,7 @@ within `styled` only.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -88,7 +88,12 @@ NO_MATPLOTLIB: Final = (
 
 
 def new_figure(
-    rows: int = 1, columns: int = 1, *, width_in: float = 6.4, height_in: float = 4.0
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    width_in: float = 6.4,
+    height_in: float = 4.0,
+    row_heights: Sequence[float] | None = None,
 ) -> "tuple[Figure, list[Axes]]":
     """Make a figure with its axes, row by row; call it within `styled`.
 
@@ -98,11 +103,13 @@ def new_figure(
         Of axes.
     width_in, height_in : float
         In inches.
+    row_heights : (rows,) sequence of float, optional
+        Of rows against each other; else all are equal.
     """
-    from matplotlib.figure import Figure
+    from synctax.report.figures.canvas import ShownFigure
 
-    figure = Figure(figsize=(width_in, height_in), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
+    figure = ShownFigure(figsize=(width_in, height_in), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, height_ratios=row_heights)
     return figure, [axis for row in axes for axis in row]
 
 
