@@ -129,6 +129,7 @@ def report(
     from synctax.report.output import notes, show, write
     from synctax.report.page.build import render
     from synctax.report.page.content import Content, Options
+    from synctax.report.page.paths import room_bytes
     from synctax.report.page.verdict import sentences
     from synctax.report.tables import Sentence
     from synctax.texts import size_bytes
@@ -145,7 +146,8 @@ def report(
     found = stages.attributed(tax, reading)
     fit = stages.fitted(tax, asked, reading)
     worth = stages.worth(fit, asked, reading)
-    options = Options(title, paths, asked=_asked(asked, paths, tax.end_tolerance_us))
+    told = _asked(asked, paths, tax.end_tolerance_us)
+    options = Options(title, paths, room_bytes(paths), told)
     content = Content(tax, found, fit, worth, options)
     made = render(content)
     write(made, target)

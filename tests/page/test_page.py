@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 from synctax.attribution.attribute import Attribution
 from synctax.attribution.labels import short_name
 from synctax.attribution.story import story
+from synctax.bandwidth.basis import Setting
+from synctax.bandwidth.sweep import Link, Wait, sweep
+from synctax.bandwidth.topology import Layout
 from synctax.collectives.model import Group, Op
 from synctax.collectives.tax import Tax, measure
 from synctax.errors import SynctaxError
-from synctax.report.page import Missing, Options, page
+from synctax.report.page import Missing, Options, Worth, page
 from synctax.report.page.assets import asset
 from synctax.report.page.markup import Texts, element, joined, script_json
 from synctax.report.page.tables import MAX_ROWS, column, table
@@ -126,7 +129,11 @@ def test_a_page_is_safe_whatever_things_are_called(name: str, title: str) -> Non
 def test_hostile_names_run_nothing_and_are_made_visible(shift: int) -> None:
     names = HOSTILE[shift:] + HOSTILE[:shift]
     found = named(attributed(), names)
-    made = page(found.tax, found, Missing(names[0]), options=Options(title=names[1]))
+    link = Link(Layout("switched"), "all_reduce", 2**20, 5.0)
+    setting = Setting(names[0], names[1], {}, 8, elsewhere=names[2], levels=names[3])
+    worth = Worth(sweep([link], [-0.5], Wait.none(np.array([8.0]))), setting, names)
+    options = Options(title=names[1], asked={names[2]: names})
+    made = page(found.tax, found, Missing(names[0]), worth, options)
     root = assert_safe(made)
     body = made.decode()
     assert "alert(1)" in body
@@ -289,7 +296,8 @@ def test_paths_stay_within_their_bytes_and_the_page_says_so() -> None:
     size = len(script_json(own["paths"])) + sum(map(len, own["names"]["strings"]))
     assert 10_000 < size <= 20_000
     assert re.search(
-        r"paths of \d+ of 146 .*; those of \d+ more were too long", own["paths_note"]
+        r"paths of \d+ of 146 .*; there was no room for those of \d+ more",
+        own["paths_note"],
     )
     kept = {one["row"] for one in own["paths"]}
     assert {row for row, path in enumerate(own["collectives"]["path"]) if path >= 0} == kept
@@ -329,6 +337,26 @@ def test_clocks_apart_are_led_back_to_one() -> None:
     apart = data(parsed(page(measure([one(n, ahead[n], False) for n in range(4)]))))
     assert apart["clock"] == "order"
     assert apart["collectives"]["start_us"][:2] == [0.0, 0.0]
+
+
+def test_a_clock_that_drifts_is_led_back_to_the_other() -> None:
+    group = Group("tp", (0, 1), "tp", 2, "kernel")
+    ends = [10_000.0 * k for k in range(1, 41)]
+
+    def one(number: int, drift: float) -> Any:
+        own = [
+            C(end * (1 + drift), 10.0 + 5 * ((k + number) % 2))
+            for k, end in enumerate(ends)
+        ]
+        return rank(number, own, groups=(group,), host=f"node{number}")
+
+    told = [
+        data(parsed(page(measure([one(0, 0.0), one(1, drift)]))))["collectives"]
+        for drift in (0.0, 100e-6)
+    ]
+    straight, drifted = (np.array(own["start_us"]) for own in told)
+    # 100 ppm of 400 ms are 40 us
+    assert np.abs(straight - drifted).max() < 0.1
 
 
 def test_windows_are_of_one_clock_and_told_apart() -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synctax.arrays import F64, NS_PER_US
+from synctax.arrays import ABSENT, F64, I64, NS_PER_US
 from synctax.collectives.clock import NO_LAG, ClockFit
 
 if TYPE_CHECKING:
@@ -29,12 +29,13 @@ def starts_us(tax: "Tax") -> tuple[F64, bool]:
     matches = tax.matches
     if not len(matches):
         return np.empty(0), True
-    lag_ns, part = _lags(tax)
     table, rows = matches.table, matches.row
     rank = table.rank[rows]
     # of epochs in ns a float would keep no µs
     base_ns = int(table.start_ns[rows].min())
-    own = (table.start_ns[rows] - base_ns).astype(np.float64) - lag_ns[rank]
+    own = (table.start_ns[rows] - base_ns).astype(np.float64)
+    lag_ns, drift, part = _lags(tax, base_ns)
+    own -= lag_ns[rank] + drift[rank] * own
     first = matches.first[:-1]
     start = np.minimum.reduceat(own, first)
     where = part[rank[first]]
@@ -43,11 +44,17 @@ def starts_us(tax: "Tax") -> tuple[F64, bool]:
     return (start - origin[where]) / NS_PER_US, np.unique(where).size < 2
 
 
-def _lags(tax: "Tax") -> tuple[F64, "np.ndarray"]:
-    """How far each rank's clock is ahead of the first of its part, in ns; the parts."""
+def _lags(tax: "Tax", base_ns: int) -> tuple[F64, F64, I64]:
+    """How far each rank's clock is ahead of the first of its part.
+
+    Returns
+    -------
+    (r,) float64, (r,) float64, (r,) int64
+        At `base_ns`, in ns; how much more by each ns since; and the part.
+    """
     edges = _edges(tax)
     count = len(tax.matches.ranks)
-    lag, part = np.zeros(count), np.full(count, -1)
+    lag, drift, part = np.zeros(count), np.zeros(count), np.full(count, ABSENT)
     for root in range(count):
         if part[root] >= 0:
             continue
@@ -57,10 +64,12 @@ def _lags(tax: "Tax") -> tuple[F64, "np.ndarray"]:
             here = todo.popleft()
             for there, fit, sign in edges[here]:
                 if part[there] < 0:
+                    at_base = fit.offset_ns + fit.drift * (base_ns - fit.origin_ns)
                     part[there] = root
-                    lag[there] = lag[here] + sign * fit.offset_ns
+                    lag[there] = lag[here] + sign * at_base
+                    drift[there] = drift[here] + sign * fit.drift
                     todo.append(there)
-    return lag, part
+    return lag, drift, part
 
 
 def _edges(tax: "Tax") -> list[list[_Edge]]:

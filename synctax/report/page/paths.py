@@ -19,7 +19,22 @@ DEFAULT_PATHS = 500
 """Collectives whose paths a page has, at most."""
 
 PATHS_BYTES = 2_000_000
-"""Bytes that all paths of a page may take."""
+"""Bytes that all paths of a page may take, where nobody asks for more of them."""
+
+
+def room_bytes(most: int) -> int:
+    """Give room for as many paths as are asked for, if they are as long as usual.
+
+    Parameters
+    ----------
+    most : int
+
+    Examples
+    --------
+    >>> room_bytes(10), room_bytes(1_000)
+    (2000000, 4000000)
+    """
+    return PATHS_BYTES * max(most, DEFAULT_PATHS) // DEFAULT_PATHS
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +106,7 @@ def _note(told: int, asked: int, waited: int) -> str:
         return f"paths of all {waited:,} collectives in which somebody waited"
     text = f"paths of {told:,} of {waited:,} collectives, those with the largest taxes"
     if told < asked:
-        text += f"; those of {asked - told:,} more were too long for the page"
+        text += f"; there was no room for those of {asked - told:,} more"
     return text
 
 
