@@ -1,0 +1,235 @@
+"""What is drawn anew, and what intervals come of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats as scipy_stats
+
+from synctax.compare.resample import (
+    MOST_UNITS,
+    Series,
+    block_length,
+    freedom,
+    pieces_of,
+    weights,
+)
+from synctax.compare.stats import (
+    BINS,
+    NOTHING,
+    Draws,
+    Estimate,
+    benjamini_hochberg,
+    difference,
+    estimate,
+)
+
+sizes = st.lists(st.integers(1, 12), min_size=1, max_size=3)
+finite = st.floats(-1e6, 1e6)
+
+
+def draws_of(series: list[Series], resamples: int = 200, seed: int = 0) -> Draws:
+    random = np.random.default_rng(seed)
+    return Draws(weights(series, resamples, random), freedom(series))
+
+
+@given(sizes, st.integers(1, 5), st.integers(0, 5))
+def test_each_window_is_drawn_as_large_as_it_is(windows, length, seed):
+    drawn = draws_of([Series(tuple(windows), length)], 20, seed).weights
+    ends = np.cumsum(windows)
+    for begin, end in zip(ends - windows, ends, strict=True):
+        assert_array_equal(drawn[:, begin:end].sum(axis=1), end - begin)
+
+
+@given(st.integers(1, 4), st.integers(1, 6), st.integers(0, 5))
+def test_neighbours_of_a_block_are_drawn_together(blocks, length, seed):
+    size = blocks * length
+    drawn = draws_of([Series((size,), length)], 20, seed).weights
+    # on a ring, as many blocks begin as end: no more than one a block
+    rises = np.maximum(np.diff(drawn, append=drawn[:, :1], axis=1), 0).sum(axis=1)
+    assert (rises <= blocks).all()
+
+
+@given(st.integers(2, 5), st.integers(0, 5))
+def test_of_several_runs_whole_runs_are_drawn(runs, seed):
+    drawn = draws_of([Series((3,), 1)] * runs, 20, seed).weights.reshape(20, runs, 3)
+    assert (drawn == drawn[:, :, :1]).all()
+    assert (drawn[:, :, 0].sum(axis=1) == runs).all()
+
+
+def test_every_unit_is_drawn_as_often_as_any_other():
+    drawn = draws_of([Series((10,), 3)], 4000).weights
+    assert_allclose(drawn.mean(axis=0), 1.0, atol=0.12)
+
+
+@given(arrays(np.float64, st.integers(1, 40), elements=finite))
+def test_blocks_are_never_longer_than_a_quarter_of_the_series(values):
+    length = block_length(values, [values.size])
+    assert 1 <= length <= max(values.size // 4, 1)
+
+
+def test_what_remembers_is_drawn_in_longer_blocks():
+    random = np.random.default_rng(3)
+    noise = random.normal(size=200)
+    walk = np.convolve(noise, np.ones(8))[:200]
+    assert block_length(walk, [200]) > block_length(noise, [200])
+
+
+@pytest.mark.parametrize(("runs", "count"), [([], 0.0), ([Series((6, 0), 2)], 3.0)])
+def test_freedom_counts_blocks(runs, count):
+    assert freedom(runs) == count
+
+
+def test_long_windows_are_cut_into_pieces():
+    pieces = pieces_of(5 * MOST_UNITS + 1)
+    assert pieces[-1] < MOST_UNITS
+    assert set(np.diff(pieces)) == {0, 1}
+    assert_array_equal(pieces_of(3), [0, 1, 2])
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), finite), min_size=1, max_size=30),
+    st.floats(0, 1),
+    st.integers(0, 9),
+)
+def test_quantiles_are_those_of_the_values_that_were_drawn(pairs, q, seed):
+    unit = np.array([unit for unit, _ in pairs])
+    values = np.array([value for _, value in pairs])
+    weight = np.random.default_rng(seed).integers(0, 4, size=(1, 4)).astype(float)
+    again = np.repeat(values, weight[0, unit].astype(int))
+    if not again.size:
+        return
+    twice = Draws(np.concatenate([weight, weight]), 2.0)
+    found = twice.quantile(unit, values, [q])[0]
+    assert found.value == np.quantile(values, q)
+    # two equal draws: the error is 0 unless the two differ from each other
+    assert found.error == 0
+    from synctax.compare.stats import _at
+
+    order = np.argsort(values, kind="stable")
+    cumulated = np.cumsum(weight[:, unit[order]], axis=1)
+    place = (cumulated[:, -1] - 1) * q
+    got = _at(cumulated, values[order], place, np.array([True]))
+    assert_allclose(got, np.quantile(again, q), rtol=1e-9, atol=1e-6)
+
+
+def test_very_many_values_are_looked_up_in_bins():
+    values = np.random.default_rng(0).exponential(size=20 * BINS)
+    unit = np.arange(values.size) % 50
+    draws = draws_of([Series((50,), 1)])
+    middle = draws.quantile(unit, values, [0.5])[0]
+    assert middle.value == np.median(values)
+    # of independent values: sqrt(1/4n) over the density at the median, 1/2
+    assert middle.error == pytest.approx(1 / np.sqrt(values.size), rel=0.3)
+
+
+def test_a_mean_has_the_error_of_means():
+    values = np.random.default_rng(0).normal(size=400)
+    draws = draws_of([Series((400,), 1)], 2000)
+    mean = draws.mean(np.arange(400), values)
+    assert mean.value == pytest.approx(values.mean())
+    assert mean.error == pytest.approx(values.std(ddof=1) / 20, rel=0.08)
+
+
+def test_values_that_are_not_known_do_not_count():
+    draws = draws_of([Series((4,), 1)])
+    unit, values = np.arange(4), np.array([1.0, np.nan, 3.0, np.nan])
+    assert draws.mean(unit, values).value == 2.0
+    assert draws.quantile(unit, values, [0.5])[0].value == 2.0
+    assert draws.quantile(unit, np.full(4, np.nan), [0.5, 0.9]) == [NOTHING, NOTHING]
+
+
+@pytest.mark.parametrize(
+    ("resampled", "blocks"),
+    [(np.ones(10), 1.0), (np.append(np.ones(8), [np.nan] * 2), 5.0), (np.ones(1), 5.0)],
+)
+def test_one_block_or_few_resamples_tell_no_error(resampled, blocks):
+    assert np.isnan(estimate(1.0, resampled, blocks).error)
+
+
+positive = st.floats(0.01, 100)
+some = st.builds(Estimate, finite, positive, st.floats(1, 50))
+
+
+@given(some, some, st.floats(0.6, 0.99))
+def test_an_interval_excludes_0_where_the_p_value_is_below_the_bound(a, b, level):
+    found = difference(a, b, level)
+    if abs(found.p - (1 - level)) > 1e-6:
+        assert (found.low > 0 or found.high < 0) == (found.p < 1 - level)
+
+
+@given(some, some)
+def test_swapped_sides_turn_the_sign(a, b):
+    one, two = difference(a, b, 0.95), difference(b, a, 0.95)
+    assert (one.difference, one.low) == (-two.difference, -two.high)
+    assert one.p == two.p
+
+
+@given(some)
+def test_an_estimate_does_not_differ_from_itself(a):
+    found = difference(a, a, 0.95)
+    assert found.difference == 0
+    assert found.low < 0 < found.high
+    assert found.p == 1
+
+
+def test_differences_are_welchs():
+    a, b, n, m = np.array([1.0, 4.0, 2.0, 9.0]), np.array([5.0, 8.0, 30.0]), 4, 3
+    welch = scipy_stats.ttest_ind(b, a, equal_var=False)
+    one = Estimate(a.mean(), a.std(ddof=1) / np.sqrt(n), n - 1)
+    two = Estimate(b.mean(), b.std(ddof=1) / np.sqrt(m), m - 1)
+    found = difference(one, two, 0.9)
+    assert found.p == pytest.approx(welch.pvalue)
+    assert_allclose((found.low, found.high), tuple(welch.confidence_interval(0.9)))
+
+
+@pytest.mark.parametrize(("b", "p"), [(5.0, 1.0), (6.0, 0.0)])
+def test_what_never_varies_differs_for_sure_or_not_at_all(b, p):
+    found = difference(Estimate(5.0, 0.0, 3.0), Estimate(b, 0.0, 3.0), 0.95)
+    assert (found.low, found.high, found.p) == (b - 5, b - 5, p)
+
+
+def test_no_error_no_interval():
+    found = difference(Estimate(5.0, np.nan, 0.0), Estimate(7.0, 1.0, 3.0), 0.95)
+    assert found.difference == 2.0
+    assert np.isnan([found.low, found.high, found.p]).all()
+
+
+@given(arrays(np.float64, st.integers(1, 20), elements=st.floats(0, 1)))
+def test_adjusted_p_values_are_scipys(p):
+    wanted = scipy_stats.false_discovery_control(p)
+    assert_allclose(benjamini_hochberg(p), wanted, atol=1e-12)
+
+
+def test_tests_that_were_not_made_do_not_count():
+    assert_allclose(
+        benjamini_hochberg(np.array([np.nan, 0.02, np.nan])), [np.nan, 0.02, np.nan]
+    )
+
+
+def covered(steps: int, each: int, alone: bool, sides: int = 80) -> float:
+    """Share of intervals that hold the true difference of 0, of waits that steps share."""
+    random, hits = np.random.default_rng(11), 0
+    unit = np.repeat(np.arange(steps), each)
+    for _ in range(sides):
+        found = []
+        for _ in range(2):
+            late = random.normal(size=steps)[unit]
+            values = np.exp(0.8 * late + 0.3 * random.normal(size=unit.size))
+            of = np.arange(unit.size) if alone else unit
+            series = [Series((int(of.max()) + 1,), 1)]
+            draws = Draws(weights(series, 150, random), freedom(series))
+            found.append(draws.mean(of, values))
+        one = difference(found[0], found[1], 0.95)
+        hits += one.low <= 0 <= one.high
+    return hits / sides
+
+
+def test_intervals_of_whole_steps_hold_the_truth_as_often_as_they_say():
+    assert covered(8, 12, alone=False) >= 0.9
+
+
+def test_intervals_of_single_collectives_would_not():
+    assert covered(8, 12, alone=True) < 0.8
