@@ -29,7 +29,7 @@ def test_cells_count_the_ranks_of_groups_on_domains():
     dp = [at for at, role in enumerate(roles) if role == "dp"]
     assert_array_equal(counts[tp], [[4, 0], [0, 4]])
     assert_array_equal(counts[dp], [[1, 1]] * 4)
-    assert bar.get_ylabel() == "ranks of a group on a domain"
+    assert bar.get_ylabel() == "ranks on a domain"
     names = [text.get_text() for text in axes.get_yticklabels()]
     assert names == [f"{role} ({len(found.observed.of(role))})" for role in found.roles]
     assert figure.get_supxlabel().startswith(f"n = {len(roles)} groups on 2 domains")
@@ -40,7 +40,7 @@ def test_groups_that_break_a_rule_are_marked():
     found = seen("tp4,pp1,dp2", round_robin(2))
     figure = figures.groups(found)
     axes = figure.axes[0]
-    marks = axes.lines[-1].get_ydata()
+    (marks,) = (line.get_ydata() for line in axes.lines if line.get_marker() == "<")
     roles = [role for role in found.roles for _ in found.observed.of(role)]
     assert [roles[int(at)] for at in marks] == ["tp", "tp"]
     assert "2 of them break a rule" in figure.get_supxlabel().replace("\n", " ")

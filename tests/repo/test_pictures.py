@@ -66,7 +66,7 @@ def test_pictures_are_small():
 def test_pictures_are_wide_enough_to_be_read():
     for path in pictures.PICTURES.glob("*.png"):
         with Image.open(path) as image:
-            assert image.width >= 800, path.name
+            assert image.width >= 700, path.name
 
 
 def test_pictures_of_a_text_are_found_with_their_commands():

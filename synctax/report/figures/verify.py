@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 MOST_GROUPS: Final = 1_000
 """Of a role; lines of more would be thinner than a pixel."""
 
+MOST_LINES: Final = 60
+"""Groups between which there is room for a line."""
+
 MOST_NAMES: Final = 24
 """Domains that have room for their names."""
 
@@ -60,8 +63,10 @@ def groups(found: Verification) -> "Figure":
         )
     members = [one for some in roles.values() for one in some]
     ranks = ranks_by_domain(found, members)
-    tall_in = min(max(1.6, 0.2 * len(members)), 6.5)
+    tall_in = min(max(2.2, 0.2 * len(members)), 6.5)
     with styled():
+        from matplotlib.ticker import MaxNLocator
+
         figure, (axes,) = new_figure(height_in=tall_in + 1.5)
         image = axes.imshow(
             np.ma.masked_equal(ranks, 0),
@@ -69,9 +74,14 @@ def groups(found: Verification) -> "Figure":
             interpolation="nearest",
             cmap=f"{HEAT}_r",
             vmin=0,
-            vmax=float(ranks.max()),
+            vmax=max(1.0, float(ranks.max())),
         )
-        figure.colorbar(image, ax=axes, label="ranks of a group on a domain")
+        figure.colorbar(
+            image,
+            ax=axes,
+            label="ranks on a domain",
+            ticks=MaxNLocator(integer=True, steps=[1, 2, 5, 10]),
+        )
         _roles(axes, roles)
         if len(domains) <= MOST_NAMES:
             axes.set_xticks(range(len(domains)), [plain(one) for one in domains])
@@ -79,16 +89,16 @@ def groups(found: Verification) -> "Figure":
         axes.set(xlabel="NVLink domain", ylabel="process groups by role")
         axes.grid(visible=False)
         wrong = faulty(found, members)
-        axes.plot(
-            np.full(wrong.size, len(domains) - 0.5),
-            wrong,
-            linestyle="none",
-            marker="<",
-            color=COLORS[1],
-            clip_on=False,
-            label="breaks a rule or a warning",
-        )
         if wrong.size:
+            axes.plot(
+                np.full(wrong.size, len(domains) - 0.5),
+                wrong,
+                linestyle="none",
+                marker="<",
+                color=COLORS[1],
+                clip_on=False,
+                label="breaks a rule or a warning",
+            )
             figure.legend(loc="outside upper left")
         caption(figure, _of_what(found, members, int(wrong.size)))
     return figure
@@ -118,6 +128,9 @@ def _roles(axes: "Axes", roles: "dict[str, list[ObservedGroup]]") -> None:
     names = [f"{plain(role)} ({len(some):,})" for role, some in roles.items()]
     axes.set_yticks(middles, names)
     axes.tick_params(axis="y", length=0)
+    if ends[-1] <= MOST_LINES:
+        for group in range(1, ends[-1]):
+            axes.axhline(group - 0.5, color="white", linewidth=0.6)
     for end in ends[:-1]:
         axes.axhline(end - 0.5, color="black", linewidth=0.8)
 
