@@ -252,6 +252,18 @@ def test_ranks_add_up_to_the_tables() -> None:
         assert own["caused_us"][at] == pytest.approx(caused[key], abs=0.01)
 
 
+def test_ranks_are_listed_by_what_others_waited_for_them() -> None:
+    found = attributed()
+    rows = parsed(whole()).by_id("table-ranks").all("tr")
+    titles = [one.text for one in rows[0].all("th")]
+    at = titles.index("waited for")
+    caused = [float(row.all("td")[at].attributes["data-value"] or 0) for row in rows[1:]]
+    assert caused == sorted(caused, reverse=True)
+    assert sum(caused) == pytest.approx(found.per_rank()["tax_us"].sum(), abs=0.1)
+    first = [one.text for one in rows[1].all("td")]
+    assert first[:3] == ["tp", "all_reduce", "2"]
+
+
 def test_paths_are_the_stories() -> None:
     found = attributed()
     told = data(parsed(whole()))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import Result
 
@@ -40,6 +41,11 @@ def test_a_page_of_the_example_and_its_sentences(
     own = data(root)
     assert sorted(own["fit"]["growth"]) == sorted(FIT_EVT.names)
     assert own["fit"]["growth"]["n"] == own["bandwidth"]["n"][:2] == [8, 512]
+    curve = own["fit"]["curve"]
+    width = np.diff(curve["z"])
+    for name in ("gumbel_density", "gev_density"):
+        middle = (np.array(curve[name])[1:] + np.array(curve[name])[:-1]) / 2
+        assert 0.8 < float(width @ middle) < 1
     charts = {one.attributes.get("id", "") for one in root.all("div")}
     names = "tax-cdf last timeline variation classes ranks qq pdf growth bandwidth"
     assert {f"chart-{name}" for name in names.split()} <= charts

@@ -10,37 +10,24 @@ from synctax.arrays import NS_PER_S
 from synctax.errors import SynctaxError
 from synctax.report.page import sections
 from synctax.report.page.assets import asset
-from synctax.report.page.columns import Columns, collectives, rank_tax
+from synctax.report.page.columns import Columns, collectives
 from synctax.report.page.content import Content, Missing, Options, Worth
+from synctax.report.page.data import data_of
 from synctax.report.page.markup import Html, Texts, element, script_json
 from synctax.report.page.paths import Paths, paths
 from synctax.report.page.verdict import sentences
 from synctax.texts import counted, percent, time_us
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from synctax.attribution.attribute import Attribution
     from synctax.collectives.tax import Tax
     from synctax.evt.results import EvtFit
-
-SCHEMA = "synctax.page/1"
-"""What the data in the page are declared as."""
 
 EARLIEST_S, LATEST_S = 1_262_304_000, 4_102_444_800
 """Times from 2010 to 2100 are dates; others count from when a machine was started."""
 
 REASONS = 4
 """So many reasons are named why nothing can be shown."""
-
-DIGITS = 6
-"""Significant digits that curves need."""
-
-_DRAWN = (
-    "topology", "n", "elasticity", "tau_us", "gb_per_s", "gb_per_s_lo", "gb_per_s_hi",
-    "hockney_gb_per_s", "link_gb_per_s",
-)  # fmt: skip
-"""Columns of `schema.BANDWIDTH` that charts need."""
 
 _SECTIONS = (
     ("verdict", "Verdict"),
@@ -156,7 +143,7 @@ def render(content: Content) -> bytes:
         ),
         element(
             "script",
-            script_json(_data(content, columns, told)),
+            script_json(data_of(content, columns, told)),
             attributes={"type": "application/json", "id": "page-data"},
         ),
         *(element("script", asset(name).text) for name in _SCRIPTS),
@@ -325,49 +312,3 @@ def _paths(content: Content, columns: Columns, texts: Texts) -> Paths:
         nowhere = np.full(columns.slots.size, -1, np.int64)
         return Paths(nowhere, [], [], "without an attribution there are no paths")
     return paths(found, columns, texts, most=options.paths, limit_bytes=options.paths_bytes)
-
-
-def _data(content: Content, columns: Columns, told: Paths) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "names": {**columns.names, "strings": told.strings},
-        "ranks": columns.ranks,
-        "role_of_group": columns.role_of_group,
-        "ranks_of_group": columns.ranks_of_group,
-        "steps": columns.steps,
-        "clock": "aligned" if columns.aligned else "order",
-        "collectives": {**columns.columns, "path": told.of},
-        "rank_tax": rank_tax(content.tax, columns.ranks),
-        "paths": told.told,
-        "paths_note": told.note,
-        "fit": _fit(content.fit),
-        "bandwidth": _bandwidth(content.bandwidth),
-    }
-
-
-def _fit(found: "EvtFit | Missing") -> dict[str, Any] | None:
-    if isinstance(found, Missing):
-        return None
-    return {
-        "pdf": _columns(found.points("pdf")),
-        "qq": _columns(found.points("qq")),
-        "growth": _columns(found.to_frame()),
-    }
-
-
-def _bandwidth(found: Worth | Missing) -> dict[str, Any] | None:
-    return None if isinstance(found, Missing) else _columns(found.frame[list(_DRAWN)])
-
-
-def _columns(frame: "pd.DataFrame") -> dict[str, list[Any]]:
-    """Columns as lists, with None for what is absent and as many digits as are drawn."""
-    return {
-        str(name): [_value(value) for value in frame[name].astype(object).tolist()]
-        for name in frame
-    }
-
-
-def _value(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
-    return value if isinstance(value, (int, str)) else None

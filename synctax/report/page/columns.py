@@ -224,6 +224,32 @@ def rank_tax(tax: "Tax", ranks: list[int]) -> dict[str, list[Any]]:
     return columns
 
 
+def caused_us(tax: "Tax") -> dict[tuple[str, str, int, str], float]:
+    """Sum up the tax of the collectives that count in which each rank was last.
+
+    Parameters
+    ----------
+    tax : Tax
+
+    Returns
+    -------
+    mapping
+        In µs, by role, operation, global rank and window; without those that never were.
+    """
+    matches, waits = tax.matches, tax.waits
+    tax_ns = waits.longest_ns - waits.shortest_ns
+    sums: dict[tuple[str, str, int, str], float] = {}
+    for part in parts(tax):
+        slots = part.slots[waits.straggler[part.slots] >= 0]
+        last = waits.straggler[slots]
+        for position in np.unique(last).tolist():
+            one = matches.ranks[position]
+            own_ns = int(tax_ns[slots[last == position]].sum())
+            key = part.role, part.op.label, one.rank, one.window
+            sums[key] = sums.get(key, 0.0) + own_ns / NS_PER_US
+    return sums
+
+
 def _group_names(tax: "Tax", texts: Texts) -> list[str]:
     """Name process groups by role, ranks and, where there are several, window."""
     several = len({group.window for group in tax.matches.groups}) > 1

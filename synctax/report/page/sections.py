@@ -8,7 +8,7 @@ import numpy as np
 from synctax.attribution.labels import short_name
 from synctax.report.page import tables
 from synctax.report.page.charts import chart
-from synctax.report.page.columns import Columns
+from synctax.report.page.columns import Columns, caused_us
 from synctax.report.page.content import Content, Missing
 from synctax.report.page.markup import Html, Texts, element
 from synctax.report.tables import records
@@ -51,8 +51,19 @@ def measure(content: Content, columns: Columns, texts: Texts) -> Html:
         _list(said, texts),
         tables.measure(content.measured, texts),
         charts,
-        tables.ranks(records(tax.per_rank()), texts),
+        tables.ranks(_ranks(content), texts),
     )
+
+
+def _ranks(content: Content) -> list[dict[str, Any]]:
+    """Rows of ranks, those that others waited for longest first."""
+    caused = caused_us(content.tax)
+    rows = records(content.tax.per_rank())
+    for row in rows:
+        window = row["window"] or ""
+        key = row["group"], row["op"], row["rank"], window
+        row["caused_us"] = caused.get(key, 0.0)
+    return sorted(rows, key=lambda row: -row["caused_us"])
 
 
 def attribute(content: Content, columns: Columns, texts: Texts, note: str) -> Html:

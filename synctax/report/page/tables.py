@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from synctax.bandwidth.basis import below
 from synctax.report.page.markup import Html, Texts, element
 from synctax.texts import (
     ABSENT,
@@ -159,23 +160,24 @@ def ranks(rows: Sequence[Row], texts: Texts) -> Html:
     """Lay out `schema.MEASURE_RANKS`."""
     columns = [
         column(rows, "group", "group", str),
-        column(rows, "op", "operation", str),
+        column(rows, "op", "op", str),
         column(rows, "rank", "rank"),
         column(rows, "host", "host", str),
         column(rows, "gpu", "GPU", str),
         column(rows, "window", "window", str),
-        column(rows, "collectives", "collectives"),
+        column(rows, "collectives", "n"),
         column(rows, "straggler_count", "last in"),
-        column(rows, "straggler_share", "share last", percent),
+        column(rows, "straggler_share", "share", percent),
+        column(rows, "caused_us", "waited for", time_us),
         column(rows, "tax_mean_us", "mean wait", time_us),
-        column(rows, "wait_us_p90", "wait, 90 %", time_us),
-        column(rows, "wait_us_max", "longest wait", time_us),
-        column(rows, "wait_us_sum", "all waits", time_us),
+        column(rows, "wait_us_p90", "90 %", time_us),
+        column(rows, "wait_us_max", "longest", time_us),
+        column(rows, "wait_us_sum", "all its waits", time_us),
         column(rows, "exposed_wait_us_sum", "exposed", time_us),
     ]
     caption = (
-        "What each rank waited, and how often the others waited for it; exposed: with "
-        "nothing else to compute"
+        "How long others waited for each rank (the tax of the collectives in which it was "
+        "last), and what it waited itself; exposed: with nothing else to compute"
     )
     rest = "all: synctax measure --per-rank"
     return table("table-ranks", caption, columns, texts, rest=rest)
@@ -247,7 +249,7 @@ def bandwidth(rows: Sequence[Row], texts: Texts) -> Html:
         column(rows, "gb_per_s_lo", "from", rate_gb_per_s),
         column(rows, "gb_per_s_hi", "to", rate_gb_per_s),
         column(rows, "hockney_gb_per_s", "B* without the tax", rate_gb_per_s),
-        column(rows, "reduction", "below it by", percent),
+        column(rows, "reduction", "below it by", below),
         column(rows, "reach", "times the ranks of the fit"),
     ]
     caption = (
