@@ -20,6 +20,7 @@ not what the block took.
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -46,10 +47,15 @@ from synctax.evt.model import BlockTimes, Coverage
 from synctax.evt.sample import MIN_DISTINCT_VALUES
 from synctax.evt.standard import MIN_INSTANCES
 from synctax.notes import Note
+from synctax.schema import FIT_EVT_INSTANCES
+from synctax.schema.html import Shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
-class FoundBlocks:
+class FoundBlocks(Shown):
     """What `block_times` found for the groups of one role.
 
     Parameters
@@ -78,6 +84,16 @@ class FoundBlocks:
     slot: I64
     why: I8
     notes: tuple[Note, ...]
+
+    def __repr__(self) -> str:
+        blocks = "nothing" if self.times is None else repr(self.times).strip("<>")
+        return f"<FoundBlocks: {self.group}, {blocks}>"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row per instance and rank (`schema.FIT_EVT_INSTANCES`)."""
+        if self.times is None:
+            return FIT_EVT_INSTANCES.to_frame({n: [] for n in FIT_EVT_INSTANCES.names})
+        return self.times.to_frame()
 
 
 def block_times(

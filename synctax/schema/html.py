@@ -47,13 +47,17 @@ def table_html(heading: str, frame: "pd.DataFrame") -> str:
     >>> "<script>" in text, "two &lt;b&gt;" in text
     (False, True)
     """
-    import pandas as pd
-
     shown = frame.head(MOST_ROWS)
-    with pd.option_context("display.max_colwidth", LONGEST_CELL):
-        table = shown.to_html(
-            index=False, border=0, escape=True, na_rep="", float_format=number
-        )
+    texts = {name: shown[name].map(_short) for name in shown if shown[name].dtype == object}
+    table = shown.assign(**texts).to_html(
+        index=False, border=0, escape=True, na_rep="", float_format=number
+    )
     more = len(frame) - len(shown)
     rest = f"<p>… and {counted(more, 'row')} more: to_frame()</p>" if more else ""
     return f"<p>{escape(heading)}</p>{table}{rest}"
+
+
+def _short(value: object) -> object:
+    if isinstance(value, str) and len(value) > LONGEST_CELL:
+        return value[: LONGEST_CELL - 1] + "…"
+    return value

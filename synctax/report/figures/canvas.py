@@ -1,0 +1,21 @@
+"""A figure that shows itself in a notebook, with no library's state touched."""
+
+import io
+from typing import Final
+
+from matplotlib.figure import Figure
+
+NOTEBOOK_DPI: Final = 100
+"""A picture 6.4 inches wide is 640 pixels wide, as wide as a notebook's text."""
+
+
+class ShownFigure(Figure):
+    """A figure made without `pyplot`, which IPython would show as a line of text."""
+
+    def _repr_png_(self) -> bytes:
+        from synctax.report.figures.style import styled
+
+        data = io.BytesIO()
+        with styled():
+            self.savefig(data, format="png", dpi=NOTEBOOK_DPI)
+        return data.getvalue()
