@@ -176,11 +176,6 @@ def test_no_panel_is_empty():
     panels = figure_of(rows).axes
     titles = [axes.get_title() for axes in panels]
     assert titles == ["ring", "3-D torus", "switched", "tree"]
-        "ring",
-        "3-D torus",
-        "switched",
-        "tree",
-    ]
     named = [bool(axes.get_ylabel()) for axes in panels]
     assert named == [True, False, False, True]
 
