@@ -81,6 +81,29 @@ def measure_again(
     Tax, Note or None
         The note says why nothing can be kept in the workspace, if so.
     """
+    _, tax, unwritable = job_again(
+        sources, space, out, workers, group=group, op=op, remember=remember
+    )
+    return tax, unwritable
+
+
+def job_again(
+    sources: Sources,
+    space: "Workspace | None",
+    out: Output,
+    workers: int | None,
+    *,
+    group: str | None = None,
+    op: str | None = None,
+    remember: bool = True,
+) -> "tuple[Job, Tax, Note | None]":
+    """Read and measure as `measure_again`, for what needs the job, too.
+
+    Returns
+    -------
+    Job, Tax, Note or None
+        The note says why nothing can be kept in the workspace, if so.
+    """
     from synctax.collectives.load import require
     from synctax.collectives.tax import measure
 
@@ -104,7 +127,7 @@ def measure_again(
     )
     if space and not unwritable and remember and not sources.recalled:
         unwritable = _remember(space, sources, job, tax)
-    return tax, unwritable
+    return job, tax, unwritable
 
 
 def _remember(

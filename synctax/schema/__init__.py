@@ -31,6 +31,7 @@ from synctax.schema.evt import (
 from synctax.schema.inject import INJECT, INJECT_COLLECTIVES
 from synctax.schema.inspect import INSPECT_FILES, INSPECT_GROUPS
 from synctax.schema.measure import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
+from synctax.schema.overlay import OVERLAY
 from synctax.schema.record import RECORD
 from synctax.schema.table import Column, DType, Table
 from synctax.schema.trend import TREND, TREND_CULPRITS, TREND_TESTS
@@ -63,6 +64,7 @@ __all__ = [
     "MEASURE",
     "MEASURE_COLLECTIVES",
     "MEASURE_RANKS",
+    "OVERLAY",
     "RECORD",
     "TREND",
     "TREND_CULPRITS",

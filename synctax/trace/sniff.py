@@ -30,6 +30,7 @@ class Format(Enum):
     MEMORY_SNAPSHOT = "a CUDA memory snapshot"
     SYNTH_TRUTH = "the true waits of a made-up job"
     RECORD_NOTES = "what was done to a recorded job"
+    OVERLAY = "an overlay of all ranks of a job"
     OTHER_JSON = "JSON without traceEvents"
     TEXT = "text"
     ARCHIVE = "an archive or compressed in a way that is not read"
@@ -45,6 +46,8 @@ _ADVICE = {
     Format.MEMORY_SNAPSHOT: f"a snapshot has no kernels; {_EXPORT}",
     Format.SYNTH_TRUTH: "give the folder of its traces",
     Format.RECORD_NOTES: "give the folder of its traces",
+    Format.OVERLAY: "it is for viewers; give the traces that it was made of, or take them "
+    "out of it with synctax.overlay.split.split(FILE, FOLDER)",
     Format.OTHER_JSON: f"a trace has a list of traceEvents; {_EXPORT}",
     Format.TEXT: f"a trace is JSON, plain, .gz or .zst; {_EXPORT}",
     Format.ARCHIVE: "unpack it; traces are read plain, as .gz or as .zst",
@@ -121,6 +124,16 @@ _TRACE_KEY = re.compile(
 _EVENT = re.compile(rb'\A[\s\xef\xbb\xbf]*\[\s*(?:\]|[,\s]*\{[^{}]*"ph"\s*:)')
 _TRUTH = re.compile(rb'\A\{\s*"schema"\s*:\s*"synctax\.synth-truth/')
 _NOTES = re.compile(rb'\A\{\s*"schema"\s*:\s*"synctax\.(?:record[a-z-]*|delays|plan)/')
+_OVERLAY = re.compile(
+    rb'\A\{\s*"displayTimeUnit"\s*:\s*"ms"\s*,\s*"otherData"\s*:\s*\{\s*"synctax"\s*:'
+    rb'\s*"synctax\.overlay/'
+)
+_OWN = (
+    (_TRUTH, Format.SYNTH_TRUTH),
+    (_NOTES, Format.RECORD_NOTES),
+    (_OVERLAY, Format.OVERLAY),
+)
+"""What synctax itself writes."""
 _EXECUTION = re.compile(rb'"schema"\s*:\s*"[^"]*"')
 _NODES = re.compile(rb'"(?:nodes|start_ts|finish_ts)"\s*:')
 _SNAPSHOT = re.compile(rb'"(?:segments|device_traces|allocator_settings)"\s*:')
@@ -143,10 +156,9 @@ def _format(plain: bytes, raw: bytes, path: str) -> Format:
 
 
 def _json_format(text: bytes) -> Format:
-    if _TRUTH.match(text):
-        return Format.SYNTH_TRUTH
-    if _NOTES.match(text):
-        return Format.RECORD_NOTES
+    for pattern, kind in _OWN:
+        if pattern.match(text):
+            return kind
     if b'"traceEvents"' in text or _EVENT.match(text):
         return Format.KINETO
     if _EXECUTION.search(text) and _NODES.search(text):

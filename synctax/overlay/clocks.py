@@ -1,0 +1,198 @@
+"""One clock for all ranks of a job, told by ends of the collectives they shared.
+
+Ranks of a group leave a collective together, so its ends tell how far their clocks are
+apart. Groups that share a rank join their clocks; the best links are taken first.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from synctax.arrays import I64
+from synctax.collectives.clock import fit_clock
+from synctax.collectives.matches import Matches, Status
+from synctax.collectives.model import SYMMETRIC
+
+SAME_HOST_RESIDUALS = 3
+"""On one host, an offset within so many residuals of 0 is none."""
+
+SAME_HOST_LEAST_NS = 1_000
+"""On one host, an offset below this is none: it is what rounding to µs leaves."""
+
+REFERENCE = "reference"
+NO_LINK = "none"
+SAME_RANK = "same rank"
+SAME_HOST = "same host"
+
+
+@dataclass(frozen=True, slots=True)
+class RankClock:
+    """A rank's clock against that of the job: job = own - lag(own).
+
+    Parameters
+    ----------
+    offset_ns : int
+        How far it is ahead at `origin_ns` of its own time.
+    drift : float
+        By how much it runs faster, as a ratio.
+    origin_ns : int
+        On its own clock.
+    residual_ns : float
+        Robust standard deviation of what the links to the reference leave.
+    collectives : int
+        Collectives whose ends tell it.
+    linked : str
+        How: `reference`, `rank 3 by tp`, `same host`, `same rank`, or `none`.
+    """
+
+    offset_ns: int
+    drift: float
+    origin_ns: int
+    residual_ns: float
+    collectives: int
+    linked: str
+
+    def lag_ns(self, time_ns: int) -> int:
+        """How far the clock is ahead at a time of its own, in ns."""
+        return self.offset_ns + round(self.drift * (time_ns - self.origin_ns))
+
+    def over(self, other: "RankClock") -> "RankClock":
+        """Put a clock that is against another rank's against what that one is against."""
+        there = self.origin_ns - self.offset_ns
+        return RankClock(
+            offset_ns=self.offset_ns + other.lag_ns(there),
+            drift=self.drift + other.drift * (1 - self.drift),
+            origin_ns=self.origin_ns,
+            residual_ns=float(np.hypot(self.residual_ns, other.residual_ns)),
+            collectives=self.collectives,
+            linked=self.linked,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Ends of the shared collectives of one group: slots by member, ascending."""
+
+    role: str
+    slot: dict[int, I64]
+    end_ns: dict[int, I64]
+
+
+def job_clocks(matches: Matches) -> tuple[RankClock, ...]:
+    """Estimate how far the clock of every rank is from that of the job.
+
+    The reference is the rank that shares most collectives. Each other rank is linked to
+    it, over other ranks if need be, so that as little as possible is left unexplained.
+    Ranks of one host have one clock unless their ends say otherwise.
+
+    Parameters
+    ----------
+    matches : Matches
+
+    Returns
+    -------
+    tuple of RankClock
+        By position. A rank that nothing links keeps its own clock (`linked` is `none`),
+        as does the first of several ranks that are linked among themselves only.
+    """
+    groups = list(_shared(matches))
+    known: dict[int, RankClock] = {}
+    expanded: set[int] = set()
+    shares = np.zeros(len(matches.ranks), np.int64)
+    for group in groups:
+        for position, slots in group.slot.items():
+            shares[position] += slots.size
+    for root in np.argsort(-shares, kind="stable").tolist():
+        if root in known:
+            continue
+        start = _beside(matches, known, root)
+        _spread(matches, groups, (known, expanded), (root, start))
+    return tuple(known[position] for position in range(len(matches.ranks)))
+
+
+def _beside(matches: Matches, known: dict[int, RankClock], position: int) -> RankClock:
+    """Take the clock of the same rank in another window, or of its host, if known."""
+    one = matches.ranks[position]
+    others = {at: matches.ranks[at] for at in known}
+    same_rank = [at for at, other in others.items() if other.rank == one.rank >= 0]
+    same_host = [at for at, other in others.items() if other.host == one.host != ""]
+    for linked, alike in ((SAME_RANK, same_rank), (SAME_HOST, same_host)):
+        if alike:
+            return replace(known[alike[0]], collectives=0, linked=linked)
+    linked = NO_LINK if known else REFERENCE
+    return RankClock(0, 0.0, one.window_start_ns, 0.0, 0, linked)
+
+
+def _spread(
+    matches: Matches,
+    groups: Sequence[_Ends],
+    state: tuple[dict[int, RankClock], set[int]],
+    start: tuple[int, RankClock],
+) -> None:
+    """Reach all ranks that collectives link to one, the best links first."""
+    known, expanded = state
+    queue: list[tuple[float, int, int, RankClock]] = [(0.0, 0, start[0], start[1])]
+    count = 0
+    while queue:
+        _, _, position, clock = heapq.heappop(queue)
+        if position in known:
+            continue
+        known[position] = clock
+        for number, group in enumerate(groups):
+            if number in expanded or position not in group.slot:
+                continue
+            expanded.add(number)
+            for other in group.slot:
+                if other in known:
+                    continue
+                link = _link(matches, group, position, other)
+                if link is not None:
+                    count += 1
+                    joined = link.over(clock)
+                    heapq.heappush(queue, (joined.residual_ns, count, other, joined))
+
+
+def _link(
+    matches: Matches, group: _Ends, reference: int, position: int
+) -> RankClock | None:
+    """Fit the clock of one rank of a group to that of another."""
+    shared, mine, theirs = np.intersect1d(
+        group.slot[position], group.slot[reference], return_indices=True
+    )
+    if not shared.size:
+        return None
+    end = group.end_ns[position][mine]
+    lead = end - group.end_ns[reference][theirs]
+    # in integers as far as they are large: a float of a time since 1970 has 256 ns steps
+    origin, middle = int(np.sort(end)[end.size // 2]), int(np.sort(lead)[lead.size // 2])
+    fit = fit_clock((end - origin).astype(np.float64), (lead - middle).astype(np.float64))
+    offset = middle + round(fit.lag_ns(np.zeros(1))[0])
+    drift, one, other = fit.drift, matches.ranks[position], matches.ranks[reference]
+    if one.host and one.host == other.host:
+        close = max(SAME_HOST_RESIDUALS * fit.residual_ns, SAME_HOST_LEAST_NS)
+        if abs(offset) <= close:
+            offset, drift = 0, 0.0
+    linked = f"rank {other.rank} by {group.role}"
+    return RankClock(offset, drift, origin, fit.residual_ns, int(shared.size), linked)
+
+
+def _shared(matches: Matches) -> Iterator[_Ends]:
+    """Go through the groups whose ranks leave collectives together."""
+    table, count = matches.table, np.diff(matches.first)
+    good = np.isin(matches.op, [int(op) for op in SYMMETRIC])
+    good &= (matches.own_status == Status.OK) & (count > 1)
+    slot = np.repeat(np.arange(len(matches)), count)
+    for number, group in enumerate(matches.groups):
+        rows = np.flatnonzero((good & (matches.group == number))[slot])
+        if not rows.size:
+            continue
+        own, slots, end = table.rank[matches.row[rows]], slot[rows], table.end_ns
+        end = end[matches.row[rows]]
+        members = np.unique(own).tolist()
+        yield _Ends(
+            group.role,
+            {at: slots[own == at] for at in members},
+            {at: end[own == at] for at in members},
+        )

@@ -1,0 +1,124 @@
+"""What `overlay` prints: how clocks were put on one, and what was written."""
+
+from typing import TYPE_CHECKING, Any
+
+from synctax.report.tables import Field, table
+from synctax.schema.overlay import OVERLAY
+from synctax.texts import ABSENT, counted, decimals, size_bytes
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from synctax.overlay.overlay import Overlay
+
+MANY_RANKS = 16
+"""With more ranks than this, only so many are listed."""
+
+VIEWERS = "open it in ui.perfetto.dev or chrome://tracing"
+
+LARGE_BYTES = 1_000_000_000
+"""Plain text above which viewers in a browser run out of memory."""
+
+_NS_PER_S = 1e9
+
+
+def envelope(made: "Overlay", file: str, file_bytes: int) -> dict[str, Any]:
+    """Keys of the JSON beside the rows.
+
+    Parameters
+    ----------
+    made : Overlay
+    file : str
+        Where it was written.
+    file_bytes : int
+        How large that is.
+    """
+    return {
+        "file": file,
+        "size_bytes": file_bytes,
+        "text_bytes": made.text_bytes,
+        "base_ns": str(made.base_ns),
+        "events": sum(piece.events for piece in made.pieces),
+        "drawn": made.drawn,
+        "waits": made.waits,
+        "paths": made.paths,
+        "arrows": made.arrows,
+        "culprits_coloured": sum(piece.coloured for piece in made.pieces),
+    }
+
+
+def parts(
+    made: "Overlay", extra: dict[str, Any], *, every_rank: bool = False
+) -> "list[RenderableType]":
+    """Lay out the clocks, and say what is in the file.
+
+    Parameters
+    ----------
+    made : Overlay
+    extra : dict
+        As `envelope` returns it.
+    every_rank : bool
+        List every rank, however many there are.
+    """
+    frame = made.to_frame()
+    known = frame.astype(object).where(frame.notna(), None)
+    rows = [dict(zip(OVERLAY.names, row, strict=True)) for row in known.to_numpy()]
+    shown = rows if every_rank else rows[:MANY_RANKS]
+    said: list[RenderableType] = [_table(shown)]
+    if len(shown) < len(rows):
+        said.append(f"… and {len(rows) - len(shown):,} more; -v lists them")
+    said += ["", *_sentences(made, extra)]
+    return said
+
+
+def _sentences(made: "Overlay", extra: dict[str, Any]) -> list[str]:
+    ranks = len({one.rank for one in made.matches.ranks})
+    size = size_bytes(extra["size_bytes"])
+    lines = [
+        (
+            f"{extra['file']}: {size}, {extra['events']:,} events of "
+            f"{counted(ranks, 'rank')} on one clock; {VIEWERS}"
+        ),
+        (
+            f"drawn in: {counted(made.waits, 'wait')}, "
+            f"{counted(made.paths, 'critical path')} with {counted(made.arrows, 'arrow')}, "
+            f"{counted(extra['culprits_coloured'], 'culprit')} coloured"
+        ),
+    ]
+    if made.text_bytes > LARGE_BYTES:
+        lines.append(
+            f"that is {size_bytes(made.text_bytes)} of text, more than a browser may hold: "
+            "--steps, --ranks or --keep gpu make it smaller"
+        )
+    return lines
+
+
+def _table(rows: list[dict[str, Any]]) -> "RenderableType":
+    fields = [
+        Field("rank", [_known(row["rank"]) for row in rows]),
+        Field("host", [_known(row["host"]) for row in rows], right=False, rank=2, least=12),
+    ]
+    if any(row["window"] for row in rows):
+        windows = [_known(row["window"]) for row in rows]
+        fields.append(Field("window", windows, right=False, rank=3, least=12))
+    fields += [
+        Field("offset", [_offset(row["offset_us"]) for row in rows]),
+        Field("drift", [_drift(row["drift_ppm"]) for row in rows], rank=4),
+        Field("residual", [_offset(row["residual_us"]) for row in rows]),
+        Field("collectives", [f"{row['collectives']:,}" for row in rows], rank=5),
+        Field("linked", [row["linked"] for row in rows], right=False, rank=1),
+        Field("events", [f"{row['events']:,}" for row in rows], rank=6),
+    ]
+    return table(fields)
+
+
+def _known(value: Any) -> str:
+    return ABSENT if value is None else str(value)
+
+
+def _offset(value_us: float) -> str:
+    return f"{decimals(value_us)} µs"
+
+
+def _drift(value_ppm: float) -> str:
+    return f"{value_ppm:.3g} ppm"
