@@ -70,7 +70,9 @@ def page_data(
             "roles": [name(one) for one in ROLES],
             "ops": [name(one) for one in OPS],
             "classes": [name(one) for one in CLASSES],
-            "culprits": [name(f"void {one}_kernel_{k}<float>") for k in range(6) for one in CLASSES],
+            "culprits": [
+                name(f"void {one}_kernel_{k}<float>") for k in range(6) for one in CLASSES
+            ],
             "status": ["ok", "head"],
             "strings": [name(one) for one in _STRINGS],
         },
@@ -123,7 +125,9 @@ def _shares(count: int) -> "np.ndarray[Any, np.dtype[np.float64]]":
     return weights / weights.sum()
 
 
-def _path(row: int, members: list[int], last: int, tax_us: float, name: Name) -> dict[str, Any]:
+def _path(
+    row: int, members: list[int], last: int, tax_us: float, name: Name
+) -> dict[str, Any]:
     first = next(one for one in members if one != last)
     return {
         "row": row,
@@ -148,7 +152,18 @@ def _side(rank: int, gemm_us: float) -> dict[str, Any]:
         "gap_kind": 4,
         "ev": [
             [2.0, 30.0, 0, 1, 3, 1.0, 4, 0, 0.0 if slow else None, 0],
-            [33.0, gemm_us, 0, 1, 2, 7.0, 5, 1, gemm_us - 100.0 if slow else None, int(slow)],
+            [
+                33.0,
+                gemm_us,
+                0,
+                1,
+                2,
+                7.0,
+                5,
+                1,
+                gemm_us - 100.0 if slow else None,
+                int(slow),
+            ],
         ],
     }
 
@@ -192,9 +207,9 @@ def page_html(data: dict[str, Any]) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>A page made by hand</title><style>{style.text}</style></head><body>
-<header><h1>A page made by hand</h1><button type="button" id="theme" class="needs-js"></button>
-</header><main>
-<section id="verdict"><ol class="verdict"><li>One.</li><li>Two.</li><li>Three.</li></ol></section>
+<header><h1>A page made by hand</h1>
+<button type="button" id="theme" class="needs-js"></button></header><main>
+<section id="verdict"><ol class="verdict"><li>One.</li><li>Two.</li></ol></section>
 <form id="filters" class="needs-js">
 <label>Group <select id="filter-group">{_options(groups)}</select></label>
 <label>Operation <select id="filter-op">{_options(ops)}</select></label>

@@ -220,7 +220,7 @@
     const style = getComputedStyle(root);
     const of = (name) => style.getPropertyValue(`--${name}`).trim();
     colors = Object.fromEntries(
-      ["ground", "raised", "line", "text", "quiet", "link", "culprit", "gap", "calm", "hit"].map(
+      ["ground", "raised", "line", "text", "quiet", "link", "culprit", "gap", "calm", "bar", "hit"].map(
         (name) => [name, of(name)],
       ),
     );
@@ -1294,6 +1294,7 @@
     panel.append(chart);
     panel.append(make("div", { class: "sides" }, sideOf(path, "slow"), sideOf(path, "fast")));
     lanes.chart = echarts.init(chart, null, { renderer: "canvas" });
+    sizes.observe(chart);
     lanes.chart.on("mouseover", (p) => link(lanes.items[p.dataIndex] || null));
     lanes.chart.on("mouseout", () => link(null));
     drawLanes();
@@ -1530,8 +1531,8 @@
     }
     if (item.index === -1) return { fill: colors.raised, decal: { ...hatch, color: colors.gap } };
     if (item.culprit) return { fill: colors.culprit };
-    if (item.counterpart) return { fill: colors.calm, stroke: colors.culprit, lineWidth: 2 };
-    return { fill: colors.calm };
+    if (item.counterpart) return { fill: colors.bar, stroke: colors.culprit, lineWidth: 2 };
+    return { fill: colors.bar };
   };
 
   const laneLabelOf = (item, width) => {
@@ -1736,19 +1737,16 @@
     });
   };
 
-  const watchSizes = () => {
-    const observer = new ResizeObserver((entries) => {
-      if (printing) return;
-      for (const { target } of entries) {
-        const chart = echarts.getInstanceByDom(target);
-        const { clientWidth: width, clientHeight: height } = target;
-        if (chart && width > 0 && (chart.getWidth() !== width || chart.getHeight() !== height)) {
-          chart.resize();
-        }
+  const sizes = new ResizeObserver((entries) => {
+    if (printing) return;
+    for (const { target } of entries) {
+      const chart = echarts.getInstanceByDom(target);
+      const { clientWidth: width, clientHeight: height } = target;
+      if (chart && width > 0 && (chart.getWidth() !== width || chart.getHeight() !== height)) {
+        chart.resize();
       }
-    });
-    for (const { element } of charts.values()) observer.observe(element);
-  };
+    }
+  });
 
   readColors();
   nameTheme();
@@ -1758,6 +1756,6 @@
   listen();
   apply();
   draw(OF_FITS);
-  watchSizes();
+  for (const { element } of charts.values()) sizes.observe(element);
   root.dataset.chartReady = "1";
 })();

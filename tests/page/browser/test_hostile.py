@@ -1,0 +1,83 @@
+"""Names that are markup, scripts or styles of charts stay names."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.page.browser.conftest import EXAMPLE, settled
+from tests.page.browser.handmade import page_data, page_html
+
+pytestmark = pytest.mark.browser
+
+Visit = Callable[..., Any]
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(2)</script>",
+    "\"'><svg onload=alert(3)>",
+    "{a|styled}{value}",
+    "<!--<script>",
+    "javascript:alert(4)",
+    "\u202egnp.exe\u2028",
+)
+
+HOVER = """() => {
+    for (const place of document.querySelectorAll(".chart, .lanes")) {
+        const chart = echarts.getInstanceByDom(place);
+        chart.getOption().series.forEach((one, seriesIndex) => {
+            for (let dataIndex = 0; dataIndex < 3; dataIndex += 1) {
+                chart.dispatchAction({ type: "showTip", seriesIndex, dataIndex });
+            }
+        });
+    }
+}"""
+
+
+def look_everywhere(page: Any) -> None:
+    """Open, hover and filter what shows names, and find no element that a name made."""
+    page.evaluate(HOVER)
+    page.locator(".grid-row").first.click()
+    assert page.locator("#paths h3").is_visible()
+    page.evaluate(HOVER)
+    page.locator("#paths tr[data-event]").first.hover()
+    page.fill("#filter-text", "<img")
+    settled(page)
+    page.evaluate(HOVER)
+    assert page.locator("img, svg, iframe").count() == 0
+    assert page.locator("script").count() == 3
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_script_of_the_page_shows_every_name_as_text(
+    visit: Visit, tmp_path: Path, first: int
+) -> None:
+    at = tmp_path / "hostile.html"
+    name = "".join(HOSTILE[first:] + HOSTILE[:first])
+    data = page_data(8, 60, paths=4, name=lambda own: f"{name} {own}")
+    at.write_text(page_html(data), "utf-8")
+    page = visit(at)
+    assert page.locator(".grid-row > *").first.text_content().startswith(name)
+    look_everywhere(page)
+
+
+def test_traces_with_hostile_names_run_nothing(
+    visit: Visit, report: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "<b onclick=alert(5)>"
+    folder.mkdir()
+    changed = 0
+    for trace in EXAMPLE.glob("*.json.gz"):
+        text = gzip.decompress(trace.read_bytes())
+        for place, name in zip((b"flash_", b"gemm_relu", b"node-0"), HOSTILE, strict=False):
+            changed += text.count(place)
+            ours = name.replace('"', '\\"').replace("/", "\\/").encode()
+            text = text.replace(place, ours + place)
+        (folder / trace.name).write_bytes(gzip.compress(text, 1))
+    assert changed > 100
+    page = visit(report(folder, tmp_path / "page.html", "--steps", "2:5"))
+    shown = page.content()
+    assert "&lt;img src=x onerror=alert(1)&gt;" in shown
+    look_everywhere(page)
