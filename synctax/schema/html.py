@@ -1,7 +1,7 @@
 """How results show themselves in notebooks: a heading and the first rows, escaped."""
 
 from html import escape
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from synctax.texts import counted, number
 
@@ -48,13 +48,17 @@ def table_html(heading: str, frame: "pd.DataFrame") -> str:
     (False, True)
     """
     shown = frame.head(MOST_ROWS)
-    texts = {name: shown[name].map(_short) for name in shown if shown[name].dtype == object}
-    table = shown.assign(**texts).to_html(
+    table = shown.apply(_text).to_html(
         index=False, border=0, escape=True, na_rep="", float_format=number
     )
     more = len(frame) - len(shown)
     rest = f"<p>… and {counted(more, 'row')} more: to_frame()</p>" if more else ""
     return f"<p>{escape(heading)}</p>{table}{rest}"
+
+
+def _text(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Shorten texts; numbers stay as they are."""
+    return column if column.dtype.kind in "iufb" else column.map(_short)
 
 
 def _short(value: object) -> object:
