@@ -136,7 +136,10 @@ def test_the_caption_tells_n_what_is_sent_and_the_tax():
     said = caption_of(figure_of(rows, tax="the fit of tp"))
     assert said.startswith("n = 8 to 4,096 (10 sizes) ranks.")
     assert "all_reduce of 268 MB, α = 5 µs" in said
-    assert said.endswith("Tax: the fit of tp. Shaded: for its interval.")
+    assert "Tax: the fit of tp. Shaded: for its interval." in said
+    assert said.endswith("4,096 ranks are 1,024 times those of the fit.")
+    near = sweep(links("ring"), [-0.5], bounded_wait(SIZES[:2]))
+    assert "times those" not in caption_of(figure_of(near))
     assert "Shaded" not in caption_of(figure_of(sweep(links("ring"), [-0.5], paper_wait())))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from synctax.bandwidth.basis import PER_DIRECTION, elasticity_text
 from synctax.errors import SynctaxError
+from synctax.evt.checks import MAX_REACH
 from synctax.report.figures.axes import doubling, known, legend_above, logarithmic
 from synctax.report.figures.style import (
     COLORS,
@@ -89,7 +90,7 @@ def best_bandwidth(rows: "pd.DataFrame", *, tax: str = "") -> "Figure":
         caption(
             figure,
             f"n = {_range(n)} ranks. At B* 1 % more bandwidth saves −ε % of the time. "
-            f"{_of(rows)}. {_tax(tax, rows)}",
+            f"{_of(rows)}. {_tax(tax, rows)}{_reach(rows)}",
         )
     return figure
 
@@ -317,6 +318,14 @@ def _tax(words: str, rows: "pd.DataFrame") -> str:
         return "No tax: Hockney's model."
     shaded = " Shaded: for its interval." if rows["gb_per_s_lo"].notna().any() else ""
     return f"Tax: {words or 'as given'}.{shaded}"
+
+
+def _reach(rows: "pd.DataFrame") -> str:
+    """Say how far beyond its data the tax is asked, where that is far."""
+    reach, n = float(rows["reach"].max()), int(rows["n"].max())
+    if not (_taxed(rows) and reach > MAX_REACH):
+        return ""
+    return f" {n:,} ranks are {number(reach)} times those of the fit."
 
 
 def _taxed(rows: "pd.DataFrame") -> bool:

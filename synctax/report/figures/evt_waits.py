@@ -43,7 +43,7 @@ MOST_KINDS: Final = 12
 CLEAR_COLORS: Final = 6
 """Colours that a small mark shows on white; black is that of everything."""
 
-ENTRY_IN: Final = 0.37
+ENTRY_IN: Final = 0.35
 """Inches that a kind of block takes in a legend."""
 
 WIDEST: Final = 30
@@ -223,7 +223,7 @@ def _square(axes: "Axes", points: list[Row]) -> tuple[float, float]:
         axes.set(xlim=ends, ylim=ends)
         linear(axes, "x")
         linear(axes, "y")
-    axes.set_aspect("equal")
+    axes.set_aspect("equal", anchor="NW")
     return ends
 
 
