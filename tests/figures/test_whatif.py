@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import synctax
-from synctax.report.figures.whatif import MOST_CHANGES, NAME_WIDTH, steps
+from synctax.report.figures.whatif import CHANGE_WIDTH, MOST_CHANGES, steps
 from synctax.texts import signed
 from tests.attribution.examples import kept, measured
 from tests.experiment.made import experiment
@@ -89,12 +89,13 @@ def test_without_steps_it_is_the_whole_window(found):
 
 def test_more_changes_than_have_room_are_counted_and_long_ones_cut(found):
     row = found.frame.iloc[:1]
-    names = [f"kernel=a${number}{'x' * NAME_WIDTH}*0" for number in range(MOST_CHANGES + 2)]
+    long = "x" * CHANGE_WIDTH
+    names = [f"kernel=a${number}{long}*0" for number in range(MOST_CHANGES + 2)]
     frame = pd.concat([row.assign(change=name) for name in names])
     one = found.single[found.single["change"] == row["change"].iloc[0]]
     single = pd.concat([one.assign(change=name) for name in names])
     figure = steps(replace(found, frame=frame, single=single))
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert len(labels) == MOST_CHANGES + 2
-    assert labels[2] == f"kernel=a\\$0{'x' * NAME_WIDTH}"[:NAME_WIDTH] + "…"
+    assert labels[2] == rf"kernel=a\$0{long}"[:CHANGE_WIDTH] + "…"
     assert "2 changes left out for room" in said(figure)

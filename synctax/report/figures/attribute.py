@@ -11,6 +11,7 @@ from synctax.report.figures.style import (
     COLORS,
     LINES,
     MARKERS,
+    NAME_WIDTH,
     caption,
     new_figure,
     plain,
@@ -80,7 +81,7 @@ def variation(found: "Attribution") -> "Figure":
                 markerfacecolor="none",
                 markeredgewidth=0.8,
                 color=COLORS[number],
-                label=plain(f"{name} (n = {mine.size:,})"),
+                label=f"{plain(name, width=NAME_WIDTH)} (n = {mine.size:,})",
                 rasterized=inside.size > 2_000,
             )
         kept = rows[drawn[rows]]
@@ -151,7 +152,7 @@ def classes(found: "Attribution") -> "Figure":
             axis.invert_yaxis()
             axis.grid(visible=False, axis="y")
             axis.set_xlim(0, 1.28 * float(tax_ms.max()))
-            axis.set_xlabel(plain(f"tax of {name} (ms)"))
+            axis.set_xlabel(f"tax of {plain(name, width=NAME_WIDTH)} (ms)")
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=2)
         count = int(frame["collectives"][frame["group"].isin(names)].sum())

@@ -18,6 +18,7 @@ from synctax.report.figures.attribute import (
 from synctax.report.figures.style import (
     COLORS,
     HATCHES,
+    NAME_WIDTH,
     caption,
     new_figure,
     plain,
@@ -148,7 +149,7 @@ def _draw_ranks(
     axis.grid(visible=False, axis="x")
     axis.set_ylim(0, 1.06 * max(float(cause.max()), float(bottom.max())))
     axis.set_xlim(-0.7, every.size - 0.3)
-    axis.set_xlabel(plain(f"rank of {part.role}"))
+    axis.set_xlabel(f"rank of {plain(part.role, width=NAME_WIDTH)}")
     axis.set_ylabel("tax (ms)")
     return int((last < 0).sum())
 

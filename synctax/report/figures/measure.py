@@ -1,19 +1,19 @@
 """Figures of `measure`: how much of collectives is waiting, and who was last."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from synctax.arrays import F64, I64
-from synctax.collectives.stragglers import expected_runs, run_lengths
 from synctax.errors import SynctaxError
+from synctax.report.figures.lasts import LEAST_SHOWN, Lasts, Runs
 from synctax.report.figures.style import (
     COLORS,
     HEAT,
     LINES,
     MARKERS,
+    NAME_WIDTH,
     caption,
     new_figure,
     plain,
@@ -34,15 +34,6 @@ MOST_CURVES: Final = 7
 MOST_PANELS: Final = 4
 """More panels than these are too small in a column of a paper."""
 
-MOST_COLUMNS: Final = 400
-"""Of heat maps: more collectives than these are put together, as no picture shows them."""
-
-ENOUGH_COLUMNS: Final = 60
-"""Of heat maps of many ranks, to put more collectives together."""
-
-RANKS_PER_COLLECTIVE: Final = 8
-"""A column holds a collective for so many ranks of a group, if there are enough."""
-
 MOST_TICKS: Final = 16
 """So many ranks are written beside an axis."""
 
@@ -51,9 +42,6 @@ MOST_RULED: Final = 32
 
 WHOLE_PERCENT: Final = 0.05
 """Scales that go further have no decimals."""
-
-LEAST_SHOWN: Final = 0.05
-"""Runs of which equal ranks would have fewer than this are left out of that curve."""
 
 
 def cdf(tax: "Tax") -> "Figure":
@@ -87,7 +75,7 @@ def cdf(tax: "Tax") -> "Figure":
                     where="post",
                     color=COLORS[number],
                     linestyle=LINES[number],
-                    label=plain(f"{part.role} {part.op.label} (n = {part.slots.size:,})"),
+                    label=f"{_name(part)} (n = {part.slots.size:,})",
                 )
         for axis, who in zip(axes, ("fastest", "median"), strict=True):
             axis.set_xlabel(f"time that the {who} rank waits (%)")
@@ -122,7 +110,7 @@ def last(tax: "Tax") -> "Figure":
         If no collective counts, or matplotlib is missing.
     """
     roles = list(_by_role(tax).items())
-    shown = [(role, _Lasts.of(tax, slots)) for role, slots in roles[:MOST_PANELS]]
+    shown = [(role, Lasts.of(tax, slots)) for role, slots in roles[:MOST_PANELS]]
     heights = [0.9 + min(max(0.14 * one.ranks.size, 0.7), 3.6) for _, one in shown]
     with styled():
         figure, axes = new_figure(
@@ -161,7 +149,7 @@ def runs(tax: "Tax") -> "Figure":
     """
     from matplotlib.ticker import MaxNLocator
 
-    every = [(part, _Runs.of(tax, part)) for part in _parts(tax)]
+    every = [(part, Runs.of(tax, part)) for part in _parts(tax)]
     every = [(part, one) for part, one in every if one.lengths.size]
     if not every:
         raise SynctaxError(
@@ -197,9 +185,7 @@ def runs(tax: "Tax") -> "Figure":
                 axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
                 axis.set_xlim(0.5, x[-1] + 0.5)
             axis.set_ylim(LEAST_SHOWN, 2 * float(np.nanmax([found, expected])))
-            axis.set_title(
-                plain(f"{part.role} {part.op.label} (n = {one.lengths.sum():,})"),
-            )
+            axis.set_title(f"{_name(part)} (n = {one.lengths.sum():,})")
             axis.set_xlabel("collectives in a row, k")
         for axis in axes[::columns]:
             axis.set_ylabel("runs of k or more")
@@ -248,6 +234,10 @@ def _cumulated(values: F64) -> tuple[F64, F64]:
     return x, y
 
 
+def _name(part: "Part") -> str:
+    return f"{plain(part.role, width=NAME_WIDTH)} {part.op.label}"
+
+
 def _ranks_text(tax: "Tax") -> str:
     return counted(len({rank.rank for rank in tax.matches.ranks}), "rank")
 
@@ -260,110 +250,7 @@ def _left_out(rest: "Sequence[Part | str]", what: str) -> str:
     return f". {counted(len(rest), what[:-1])} left out for room: {', '.join(names)}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Runs:
-    """Runs of one role and operation over its sibling groups."""
-
-    lengths: I64
-    groups: tuple[tuple[np.ndarray, int], ...]
-
-    @classmethod
-    def of(cls, tax: "Tax", part: "Part") -> "_Runs":
-        groups = tuple(_sequences(tax, part.slots))
-        lengths = [run_lengths(straggler) for straggler, _ in groups]
-        return cls(np.concatenate(lengths), groups)
-
-    def curves(self) -> tuple[I64, F64, F64]:
-        """Length, runs at least so long, and what equal ranks would give."""
-        most = int(self.lengths.max())
-        every = np.arange(1, max(most, 2) + 1)
-        ends = np.unique(self.lengths)
-        # of long runs only the corners: nothing happens in between
-        x = every if every.size <= MOST_COLUMNS else np.union1d(every[:40], ends)
-        found = self.lengths.size - np.searchsorted(np.sort(self.lengths), x)
-        expected = sum(
-            (expected_runs(straggler, ranks, x) for straggler, ranks in self.groups),
-            np.zeros(x.size),
-        )
-        seen = np.where(expected >= LEAST_SHOWN, expected, np.nan)
-        return x, np.where(found > 0, found, np.nan), seen
-
-
-def _sequences(tax: "Tax", slots: I64) -> Iterator[tuple[np.ndarray, int]]:
-    """Who was last in each group in order of time, and how many ranks it has."""
-    found = tax.matches
-    for number in np.unique(found.group[slots]):
-        mine = slots[found.group[slots] == number]
-        yield tax.waits.straggler[mine], len(found.groups[number].members)
-
-
-@dataclass(frozen=True, slots=True)
-class _Lasts:
-    """How often each rank was last, by place in order of time.
-
-    `share` (ranks, columns) float64 is of the collectives of the rank's group that fall
-    into the column; NaN where none does. `together` is how many places a column is,
-    `places` how many all are; `equal` the share that all ranks would have if they were
-    equal.
-    """
-
-    ranks: I64
-    share: F64
-    together: int
-    places: int
-    equal: float
-
-    @classmethod
-    def of(cls, tax: "Tax", slots: I64) -> "_Lasts":
-        found, straggler = tax.matches, tax.waits.straggler
-        number = np.array([rank.rank for rank in found.ranks], np.int64)
-        series = _series(tax, slots)
-        ranks = np.unique([rank for members, _ in series for rank in members])
-        longest = max(mine.size for _, mine in series)
-        together = _together(longest, max(len(members) for members, _ in series))
-        columns = -(-longest // together)
-        lasts = np.zeros((ranks.size, columns))
-        every = np.zeros((ranks.size, columns))
-        for members, mine in series:
-            column = np.arange(mine.size) // together
-            rows = np.searchsorted(ranks, members)
-            every[rows] += np.bincount(column, minlength=columns)
-            last_rank = straggler[mine]
-            told = last_rank >= 0
-            row = np.searchsorted(ranks, number[last_rank[told]])
-            np.add.at(lasts, (row, column[told]), 1)
-        with np.errstate(invalid="ignore"):
-            share = np.where(every > 0, lasts / every, np.nan)
-        size = np.mean([len(members) for members, _ in series])
-        return cls(ranks, share, together, columns * together, float(1 / size))
-
-
-def _together(collectives: int, ranks: int) -> int:
-    """Choose how many collectives a column holds.
-
-    Of many ranks each is last so rarely that single collectives would be dust.
-    """
-    least = -(-collectives // MOST_COLUMNS)
-    sparse = -(-ranks // RANKS_PER_COLLECTIVE)
-    return max(least, min(sparse, -(-collectives // ENOUGH_COLUMNS)))
-
-
-def _series(tax: "Tax", slots: I64) -> list[tuple[tuple[int, ...], I64]]:
-    """Collectives by the ranks of their group, in order of time: windows add up."""
-    found = tax.matches
-    start_ns = found.table.start_ns[found.row[found.first[:-1]]]
-    by_ranks: dict[tuple[int, ...], list[I64]] = {}
-    for number in np.unique(found.group[slots]):
-        ranks = tuple(sorted(found.ranks[m].rank for m in found.groups[number].members))
-        by_ranks.setdefault(ranks, []).append(slots[found.group[slots] == number])
-    every = {ranks: np.concatenate(some) for ranks, some in by_ranks.items()}
-    return [
-        (ranks, mine[np.argsort(start_ns[mine], kind="stable")])
-        for ranks, mine in every.items()
-    ]
-
-
-def _draw_lasts(figure: "Figure", axis: "Axes", role: str, one: _Lasts) -> None:
+def _draw_lasts(figure: "Figure", axis: "Axes", role: str, one: Lasts) -> None:
     """Draw a heat map, with its scale where columns hold several collectives."""
     import matplotlib as mpl
     from matplotlib.ticker import PercentFormatter
@@ -389,7 +276,9 @@ def _draw_lasts(figure: "Figure", axis: "Axes", role: str, one: _Lasts) -> None:
     axis.set_yticks(rows, [str(rank) for rank in one.ranks[rows].tolist()])
     axis.set_ylabel("rank")
     axis.xaxis.set_major_formatter("{x:,.0f}")
-    axis.set_xlabel(plain(f"place among the {role} collectives of the rank's group"))
+    axis.set_xlabel(
+        f"place among the {plain(role, width=NAME_WIDTH)} collectives of the rank's group"
+    )
     if one.together > 1:
         scale = figure.colorbar(image, ax=axis, pad=0.01)
         scale.set_label("last in (%)")

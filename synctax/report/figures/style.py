@@ -5,12 +5,14 @@ within `styled` only.
 """
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from synctax.errors import SynctaxError
 from synctax.report.files import replacing
+from synctax.report.streams import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,20 +122,35 @@ def caption(figure: "Figure", text: str) -> None:
     per_inch = 16
     width = int(figure.get_figwidth() * per_inch)
     # textwrap breaks no line at no-break spaces: n stays with its number
-    kept = plain(text).replace("n = ", "n\u00a0=\u00a0")
+    kept = plain(" ".join(text.split())).replace("n = ", "n\u00a0=\u00a0")
     lines = "\n".join(textwrap.wrap(kept, width)).replace("n\u00a0=\u00a0", "n = ")
     figure.supxlabel(lines, fontsize="small", x=0.01, ha="left")
 
 
-def plain(text: str) -> str:
-    r"""Return text as it stands: dollar signs of names from traces are no formulas.
+NAME_WIDTH: Final = 30
+"""Characters of a name from a trace that figures show."""
+
+
+def plain(text: str, *, width: int | None = None) -> str:
+    r"""Return text as it stands: names from traces are no formulas and control nothing.
+
+    Line breaks stay.
+
+    Parameters
+    ----------
+    text : str
+    width : int, optional
+        Cut what has more characters: a name as long as a page would leave no room.
 
     Examples
     --------
-    >>> plain("gemm$_x$")
-    'gemm\\$_x\\$'
+    >>> plain("gemm$_x$"), plain("a\tb"), plain("reduce_scatter", width=8)
+    ('gemm\\$_x\\$', 'a\\tb', 'reduce_…')
     """
-    return text.replace("$", r"\$")
+    shown = "\n".join(map(visible, text.split("\n")))
+    if width is not None and len(shown) > width:
+        shown = f"{shown[: width - 1]}…"
+    return shown.replace("$", r"\$")
 
 
 def save(figure: "Figure", path: Path) -> None:
@@ -157,5 +174,7 @@ def save(figure: "Figure", path: Path) -> None:
         ".svg": {"Date": None},
         ".pdf": {"CreationDate": None},
     }
-    with styled(), replacing(path) as file:
+    with styled(), replacing(path) as file, warnings.catch_warnings():
+        # a sign that no font has is drawn as a box: names from traces may hold any
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(file, format=suffix[1:], dpi=DPI, metadata=dates.get(suffix, {}))

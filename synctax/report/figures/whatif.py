@@ -24,7 +24,7 @@ US_PER_MS: Final = 1_000.0
 MOST_CHANGES: Final = 20
 """More rows are too many for a page."""
 
-NAME_WIDTH: Final = 36
+CHANGE_WIDTH: Final = 36
 """Characters of a change that are written."""
 
 
@@ -86,7 +86,7 @@ def steps(found: "WhatIf") -> "Figure":
                 va="center",
                 fontsize="small",
             )
-        axis.set_yticks(y, [plain(_short(name)) for name in names])
+        axis.set_yticks(y, [plain(name, width=CHANGE_WIDTH) for name in names])
         axis.invert_yaxis()
         axis.grid(visible=False, axis="y")
         axis.set_xlim(0, 1.3 * max(most, float(mean_ms.max())))
@@ -99,7 +99,3 @@ def steps(found: "WhatIf") -> "Figure":
             + (f"; {counted(left_out, 'change')} left out for room" if left_out else ""),
         )
     return figure
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 1]}…"
