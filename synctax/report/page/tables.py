@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from synctax.bandwidth.basis import below
+from synctax.bandwidth.basis import below, elasticity_text
 from synctax.report.page.markup import Html, Texts, element
 from synctax.texts import (
     ABSENT,
@@ -243,7 +243,7 @@ def bandwidth(rows: Sequence[Row], texts: Texts) -> Html:
     columns = [
         column(rows, "topology", "topology", str),
         column(rows, "n", "ranks"),
-        column(rows, "elasticity", "elasticity", lambda value: f"{value:g}"),
+        column(rows, "elasticity", "elasticity", elasticity_text),
         column(rows, "tau_us", "tax", time_us),
         column(rows, "gb_per_s", "B*", rate_gb_per_s),
         column(rows, "gb_per_s_lo", "from", rate_gb_per_s),
