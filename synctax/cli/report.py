@@ -7,6 +7,7 @@ import click
 
 from synctax.cli.bandwidth_types import Topologies
 from synctax.cli.options import (
+    MAX_NUMBER,
     GroupSizes,
     end_tolerance_option,
     group_option,
@@ -166,10 +167,22 @@ def _asked(asked: "Asked", paths: int, end_tolerance_us: float) -> dict[str, Any
         "manifest": sources.manifest,
         "group": asked.group,
         "op": asked.op,
-        "steps": None if steps is None else f"{steps.start} to {steps.stop - 1}",
+        "steps": None if steps is None else steps_text(steps),
         "ranks": None if ranks is None else ranks_text(tuple(sorted(ranks))),
         "topology": asked.topologies,
         "n": asked.n,
         "paths": paths,
         "end_tolerance_us": f"{end_tolerance_us:g}",
     }
+
+
+def steps_text(steps: range) -> str:
+    """Write steps as the option takes them.
+
+    Examples
+    --------
+    >>> import sys
+    >>> steps_text(range(3, 10)), steps_text(range(3, sys.maxsize))
+    ('3:10', '3:')
+    """
+    return f"{steps.start}:{steps.stop if steps.stop <= MAX_NUMBER else ''}"
