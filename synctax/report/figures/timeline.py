@@ -13,7 +13,7 @@ from synctax.errors import SynctaxError
 from synctax.report.figures.durations import unit_of
 from synctax.report.figures.simulate import of_what
 from synctax.report.figures.style import COLORS, HEAT, caption, new_figure, plain, styled
-from synctax.texts import counted
+from synctax.texts import counted, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -203,7 +203,7 @@ def _since(simulation: Simulation, at_ns: Any) -> Any:
 
 def _busy(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -> str:
     """Draw which share of the GPUs of servers is in use."""
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import MaxNLocator
 
     servers = simulation.cluster.servers
     block = -(-servers // MOST_ROWS)
@@ -218,7 +218,8 @@ def _busy(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -> s
     )
     axes.grid(visible=False)
     axes.figure.colorbar(image, ax=axes, label="GPUs in use (%)", pad=0.01)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _at: f"{value:,.0f}"))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+    _whole(axes)
     axes.set_ylabel("server")
     rows = f"a row is {counted(block, 'server')}, " if block > 1 else ""
     return f"{rows}a column 1/{INTERVALS} of the time"
@@ -300,6 +301,14 @@ def _waiting(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -
     axes.stairs(np.maximum(value, 0), edges, color="black", linewidth=0.8)
     axes.set_ylim(0, None)
     axes.set_ylabel("jobs\nwaiting")
+    _whole(axes)
+
+
+def _whole(axes: "Axes") -> None:
+    """Write ticks in thousands: they are of numbers of things."""
+    from matplotlib.ticker import FuncFormatter
+
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _at: number(value)))
 
 
 def _slowdown(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -> None:
