@@ -127,6 +127,8 @@ def _tax(found: "Comparison", group: str, op: str) -> str:
 
 
 def _none(found: "Comparison") -> str:
+    if not any(_both(found, *row) for row in found.rows):
+        return "no group and operation is on both sides: their waits cannot be compared"
     tested = [one for one in found.changes if not np.isnan(one.found.p)]
     if not tested:
         return (
@@ -213,7 +215,7 @@ def _cause(first: "dict[str, Caused | None]", level: float) -> str:
     if lead is None:
         return ""
     text = (
-        f"{who(lead)} causes {interval(lead.found, level)} a collective, "
+        f"{interval(lead.found, level)} a collective is due to {who(lead)}: "
         f"{percent(lead.share_b)} of it (was {percent(lead.share_a)})"
     )
     rest = [one for one in (item, by_class) if one is not None and one is not lead]

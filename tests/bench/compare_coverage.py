@@ -94,7 +94,7 @@ def draw(covered: dict[float, list[F64]], pairs: int, path: Path) -> None:
 def main() -> None:
     """Simulate, print, draw."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--pairs", type=int, default=400)
+    parser.add_argument("--pairs", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plot", type=Path)
     asked = parser.parse_args()
