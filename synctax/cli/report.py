@@ -130,6 +130,7 @@ def report(
     from synctax.report.output import notes, show, write
     from synctax.report.page.build import render
     from synctax.report.page.content import Content, Options
+    from synctax.report.page.markup import Texts
     from synctax.report.page.paths import room_bytes
     from synctax.report.page.verdict import sentences
     from synctax.report.tables import Sentence
@@ -152,7 +153,7 @@ def report(
     content = Content(tax, found, fit, worth, options)
     made = render(content)
     write(made, target)
-    said = map(Sentence, sentences(content))
+    said = [Sentence(Texts().sentence(text)) for text in sentences(content)]
     show([*said, "", f"{target}: {size_bytes(len(made))}"], out)
 
 
