@@ -16,6 +16,10 @@ from synctax.overlay.rewrite import Keep, Task
 DRIFT_TOLD_NS = 1_000
 """What a drift leaves at the ends of a trace is said from here on."""
 
+LEAST_SLACK_NS = NS_PER_S
+MOST_SLACK_NS = 3_600 * NS_PER_S
+"""Marks and calls may lie so far beyond the events that the analysis reads."""
+
 _MS_NS = 1_000 * NS_PER_US
 
 
@@ -55,7 +59,8 @@ class Moved:
         steps = tuple(_steps(tax, position) for position in range(len(ranks)))
         first = tuple(one.window_start_ns for one in ranks)
         last = tuple(one.window_end_ns for one in ranks)
-        slack = max(NS_PER_S, *(b - a for a, b in zip(first, last, strict=True)))
+        longest = max(b - a for a, b in zip(first, last, strict=True))
+        slack = min(max(longest, LEAST_SLACK_NS), MOST_SLACK_NS)
         lags = [
             clock.lag_ns((a + b) // 2 if own is None else sum(own) // 2)
             for clock, a, b, own in zip(clocks, first, last, steps, strict=True)

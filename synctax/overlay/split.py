@@ -136,9 +136,14 @@ def _texts(rank: _Rank, events: Iterator[Event], path: str) -> Iterator[bytes]:
     separator = b""
     for _ in range(rank.events):
         event = next(events, None)
-        if event is None:
-            raise BadInputError(f"{path}: the overlay has fewer events than it says")
-        yield separator + _event(event, back)
+        try:
+            text = _event(event or {}, back)
+        except (LookupError, ValueError) as error:
+            raise BadInputError(
+                f"{path}: the overlay does not hold the events of {rank.file} that it "
+                "says it does; write it again"
+            ) from error
+        yield separator + text
         separator = b",\n"
     for name, pid, tid, args in rank.labels:
         yield separator + _label(name, (pid, tid), args, back)
