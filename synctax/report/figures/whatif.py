@@ -91,7 +91,8 @@ def steps(found: "WhatIf") -> "Figure":
         axis.grid(visible=False, axis="y")
         axis.set_xlim(0, 1.3 * max(most, float(mean_ms.max())))
         axis.set_xlabel("step time (ms)" if count else "time of the whole window (ms)")
-        of = f"n = {counted(count, 'step')} (circles)" if count else "n = 1 window"
+        of = f"n = {counted(count, 'step')}" if count else "n = 1 window"
+        of += " (circles)" if count > 1 else ""
         left_out = len(found.scenarios) - len(frame)
         caption(
             figure,
