@@ -47,7 +47,7 @@ def test_a_caption_holds_all_words_in_lines_that_fit(text, width_in):
     assert lines[-1].endswith("n = 1,234")
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".SVG"])
+@pytest.mark.parametrize("suffix", [".png", ".pdf", ".SVG"])
 def test_the_same_figure_gives_the_same_bytes(tmp_path, suffix):
     paths = [tmp_path / f"{name}{suffix}" for name in "ab"]
     for path in paths:
