@@ -100,7 +100,6 @@ def draw_paths(
             items = _items(found, number, sheet.shift_ns[rank], there[1])
             begin = items[0].start_ns if items else there[1]
             whole.append((begin, number, items))
-    # one counter for all: arrows of two paths must not share an id
     for begin, number, items in sorted(whole, key=lambda one: one[:2]):
         yield from _path(found, (begin, number), items, sheet)
 
@@ -142,7 +141,7 @@ def _path(
     begin, number = which
     slot, rank = int(found.results.slot[number]), int(found.slow.rank[number])
     _, arrival, end = sheet.ends[slot, rank]
-    place = rank, sheet.threads.lane((rank, TRACK), begin, end)
+    place = rank, sheet.threads.lane((rank, TRACK), begin, end + 1)
     name = collective_text(found.tax, slot)
     sheet.paths += 1
     args = {
@@ -150,7 +149,9 @@ def _path(
         "culprit": culprit_text(found, number),
         "late_before_us": int(found.results.carried_ns[number]) / NS_PER_US,
     }
-    yield slice_text(place, f"path to {name}", (begin, end - begin), args, PATH_COLOUR)
+    # 1 ns longer: viewers that add floats must not see it end before what lies in it
+    times = begin, end + 1 - begin
+    yield slice_text(place, f"path to {name}", times, args, PATH_COLOUR)
     for item in items:
         title = f"culprit: {item.name}" if item.blamed else item.name
         colour = CULPRIT_COLOUR if item.blamed else PATH_COLOUR

@@ -190,7 +190,9 @@ def test_culprits_are_coloured_and_told(document: dict[str, Any]) -> None:
 
 
 def test_paths_are_those_to_the_longest_waits(tmp_path: Path) -> None:
-    overlay, path = made.overlay(*made.example(), tmp_path, Choice(paths=2))
+    overlay, path = made.overlay(
+        *made.example(), tmp_path, Choice(paths=2, keep="collectives")
+    )
     drawn = parts(importers.read(path))[1]
     names = [one["name"] for one in drawn if one["name"].startswith("path to ")]
     assert overlay.paths == len(names) == 2
