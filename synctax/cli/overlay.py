@@ -23,7 +23,7 @@ from synctax.cli.options import (
 from synctax.cli.recall import Sources
 from synctax.cli.targets import check_targets
 from synctax.errors import SynctaxError
-from synctax.overlay.rewrite import Keep
+from synctax.overlay.choice import DEFAULT_PATHS, Choice, Keep
 from synctax.report.files import is_special
 from synctax.report.output import Output
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".json", ".json.gz")
 """What the name of an overlay ends in: viewers go by it."""
-
-DEFAULT_PATHS = 100
 
 
 def _checked(ctx: click.Context, option: click.Parameter, path: Path) -> Path:
@@ -122,7 +120,7 @@ def overlay(
     from synctax.cli.progress import reading_files
     from synctax.cli.reading import job_again, worth_saying
     from synctax.cli.recall import recall
-    from synctax.overlay.overlay import Choice, Measured, write_overlay
+    from synctax.overlay.overlay import Measured, write_overlay
     from synctax.report import overlay_view
     from synctax.report.files import replacing
     from synctax.report.output import Result, emit, notes

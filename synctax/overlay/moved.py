@@ -10,8 +10,9 @@ from synctax.collectives.load import Job
 from synctax.collectives.matches import Matches
 from synctax.collectives.tax import Tax
 from synctax.notes import Note
+from synctax.overlay.choice import Keep
 from synctax.overlay.clocks import NO_LINK, RankClock
-from synctax.overlay.rewrite import Keep, Task
+from synctax.overlay.rewrite import Task
 
 DRIFT_TOLD_NS = 1_000
 """What a drift leaves at the ends of a trace is said from here on."""

@@ -12,6 +12,7 @@ from synctax.collectives.matches import Matches
 from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
 from synctax.notes import Note
+from synctax.overlay.choice import Choice
 from synctax.overlay.clocks import RankClock, job_clocks
 from synctax.overlay.container import head, tail
 from synctax.overlay.drawn import Sheet, draw_waits, label_text, process_of
@@ -19,35 +20,13 @@ from synctax.overlay.labels import rank_labels
 from synctax.overlay.moved import Moved, clock_notes, tasks_of
 from synctax.overlay.paths import culprit_spans, draw_paths, largest
 from synctax.overlay.pieces import join
-from synctax.overlay.rewrite import Keep, RankPiece, Task, rewrite
+from synctax.overlay.rewrite import RankPiece, Task, rewrite
 from synctax.trace.pool import map_files
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from synctax.attribution.attribute import Attribution
-
-DEFAULT_PATHS = 100
-"""Critical paths that are drawn: those to the longest waits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """What of the traces is in the overlay.
-
-    Parameters
-    ----------
-    paths : int
-        Critical paths, those to the longest waits.
-    keep : Keep
-        Which events of the traces: `all`, those of the `gpu`, or `collectives`.
-    compressed : bool
-        Write gzip, else plain text.
-    """
-
-    paths: int = DEFAULT_PATHS
-    keep: Keep = "all"
-    compressed: bool = True
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

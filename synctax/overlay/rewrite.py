@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -14,12 +13,11 @@ import orjson
 from synctax.arrays import I64, NS_PER_US, Bool
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
+from synctax.overlay.choice import Keep
 from synctax.overlay.events import Event, Reading, key_text
 from synctax.overlay.links import GPU_CATEGORIES, PLAIN_ID, Links
 from synctax.overlay.pieces import Deflated, Piece, Plain
 from synctax.trace.times import parse_us
-
-Keep = Literal["all", "gpu", "collectives"]
 
 PIDS_A_RANK = 1_000
 """Process ids of a rank: the first is for what is drawn, others for its own processes."""

@@ -11,7 +11,8 @@ import synctax
 from synctax.attribution.attribute import Attribution, attribute
 from synctax.collectives.load import Job
 from synctax.collectives.tax import Tax
-from synctax.overlay.overlay import Choice, Measured, Overlay, write_overlay
+from synctax.overlay.choice import Choice
+from synctax.overlay.overlay import Measured, Overlay, write_overlay
 from tests.conftest import ROOT
 from tests.overlay import importers
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import synctax
 from synctax.errors import BadInputError
-from synctax.overlay.overlay import Choice
+from synctax.overlay.choice import Choice
 from synctax.overlay.rewrite import time_text
 from synctax.overlay.split import split
 from synctax.trace.times import parse_us
