@@ -77,6 +77,18 @@ def test_bad_targets_are_refused(run: Run, traces: Path, target: str, words: str
     assert (traces / "rank0.json").read_bytes() == before
 
 
+def test_traces_that_were_measured_last_are_not_written_over(
+    run: Run, traces: Path
+) -> None:
+    space = ("--workspace", traces.parent / "space")
+    assert run("measure", traces, *space).exit_code == 0
+    before = (traces / "rank1.json").read_bytes()
+    one = run("overlay", "-o", traces / "rank1.json", *space)
+    assert one.exit_code == 2
+    assert "is one of the traces that are read" in one.stderr
+    assert (traces / "rank1.json").read_bytes() == before
+
+
 def test_waits_are_drawn_where_no_path_can_be(
     run: Run, traces: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
