@@ -155,3 +155,24 @@ def test_figures_show_themselves(results):
     picture = trend(results["Trend"])._repr_png_()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) < 60_000
+
+
+def test_the_notebook_of_the_examples_still_shows_what_it_shows():
+    nbformat = pytest.importorskip("nbformat")
+    for needed in ("nbclient", "ipykernel", "matplotlib"):
+        pytest.importorskip(needed)
+    from tests.bench import notebook
+
+    kept = nbformat.read(notebook.NOTEBOOK, as_version=4)
+    assert [cell.source for cell in kept.cells] == list(notebook.CELLS)
+    again = notebook.run(notebook.made(), notebook.NOTEBOOK.parent)
+    assert notebook.texts(again) == notebook.texts(kept)
+    assert notebook.NOTEBOOK.stat().st_size < 500_000
+    pictures = [
+        len(output.data["image/png"]) * 3 // 4
+        for cell in kept.cells
+        for output in cell.get("outputs", ())
+        if "image/png" in output.get("data", {})
+    ]
+    assert len(pictures) == 3
+    assert max(pictures) <= 60_000

@@ -67,6 +67,11 @@ class Points:
     def __len__(self) -> int:
         return len(self.window)
 
+    @property
+    def noun(self) -> str:
+        """What a point is, in words: a window, a step, or a part of a window."""
+        return {None: "window", 1: "step"}.get(self.steps_each, "part")
+
 
 def points(tax: Tax, steps_each: int | None) -> Points:
     """Cut a job into points.

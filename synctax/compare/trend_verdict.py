@@ -7,7 +7,7 @@ import numpy as np
 from synctax.compare.trend_changes import ALPHA, Change, means_us
 from synctax.compare.trend_numbers import MIN_FOR_BREAK, MIN_FOR_TREND
 from synctax.compare.trend_parts import Line
-from synctax.texts import percent, time_us
+from synctax.texts import counted, percent, time_us
 
 if TYPE_CHECKING:
     from synctax.compare.trend import Trend
@@ -88,8 +88,8 @@ def _slope(found: "Trend", line: Line, change: Change) -> str:
     return (
         f"the mean tax {word} by {_range(slope.slope, slope.low, slope.high)} "
         f"{'per ' if one[0].isdigit() else ''}{per}, "
-        f"{time_us(first)} in the first window and {time_us(last)} in the last "
-        f"({_p(change.trend_p)})"
+        f"{time_us(first)} in the first {found.points.noun} and {time_us(last)} in the "
+        f"last ({_p(change.trend_p)})"
     )
 
 
@@ -111,7 +111,7 @@ def place(found: "Trend", point: int) -> str:
         return f"{'step' if step else 'iteration'} {at.iteration[point]:,}"
     if at.steps_each is None and at.window[point]:
         return at.window[point].replace("_", " ")
-    return f"{'window' if at.steps_each is None else 'part'} {point + 1}"
+    return f"{at.noun} {point + 1}"
 
 
 def _moved(line: Line, change: Change) -> str:
@@ -157,8 +157,7 @@ def _still(found: "Trend", still: list[tuple[Line, Change]]) -> list[str]:
         return []
     names = ", ".join(_name(line) for line, _change in still)
     count = max(change.points.size for _line, change in still)
-    many = found.points.steps_each is None
-    text = f"{names}: no change over {count} {'windows' if many else 'parts'}"
+    text = f"{names}: no change over {counted(count, found.points.noun)}"
     return [f"{text} beyond what chance shows in {100 * ALPHA:.0f} % of jobs"]
 
 
@@ -168,9 +167,8 @@ def _few(found: "Trend", few: list[Change]) -> list[str]:
     most = max(change.points.size for change in few)
     whole = len(few) == len(found.lines)
     what = "" if whole else f"{len(few)} rows: "
-    noun = "window" if found.points.steps_each is None else "part"
     text = (
-        f"{what}{most} {noun}{'' if most == 1 else 's'}: a trend takes {MIN_FOR_TREND} at "
+        f"{what}{counted(most, found.points.noun)}: a trend takes {MIN_FOR_TREND} at "
         f"least, a break {MIN_FOR_BREAK}"
     )
     marked = whole and found.points.steps_each is None and found.points.first_step[0] >= 0

@@ -45,7 +45,7 @@ def _overview(found: "Trend", rows: list[dict[str, Any]]) -> "RenderableType":
         [
             column(tested, "group", "group", str),
             column(tested, "op", "op", str),
-            column(tested, "points", _noun(found), rank=3),
+            column(tested, "points", f"{found.points.noun}s", rank=3),
             Field("first", [time_us(values[0]) for values in own]),
             Field("last", [time_us(values[-1]) for values in own]),
             Field("mean tax", [sparks(values) for values in own], right=False, rank=2),
@@ -55,10 +55,6 @@ def _overview(found: "Trend", rows: list[dict[str, Any]]) -> "RenderableType":
             column(tested, "worse_rank", "worse", lambda rank: f"rank {rank}", rank=1),
         ]
     )
-
-
-def _noun(found: "Trend") -> str:
-    return "windows" if found.points.steps_each is None else "parts"
 
 
 def _finding(name: str) -> str:
@@ -97,7 +93,7 @@ def _windows(
         shown = [rows[i] for i in chosen]
     title = f"{rows[0]['group']} {rows[0]['op']}"
     if len(shown) < len(rows):
-        title += f": {len(shown)} of {len(rows)} {_noun(found)}, all with -o FILE"
+        title += f": {len(shown)} of {len(rows)} {found.points.noun}s, all with -o FILE"
     elif of > 1:
         title += ": the others with --group and --op, or all with -o FILE"
     return [title, tables.table(_fields(found, shown))]
@@ -130,7 +126,7 @@ def _when(found: "Trend", rows: list[dict[str, Any]]) -> Field:
         return column(rows, "window", "window", str)
     if not is_absent(rows[0]["at_s"]):
         return column(rows, "at_s", "after", seconds)
-    return column(rows, "point", _noun(found)[:-1], number)
+    return column(rows, "point", found.points.noun, number)
 
 
 def _interval(row: dict[str, Any]) -> str:

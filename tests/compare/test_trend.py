@@ -282,7 +282,7 @@ def test_the_command_says_who_became_slow_and_with_what(made, tmp_path):
     shares = run("trend", "--culprits", "--format", "csv", *last).stdout
     assert shares.splitlines()[0] == ",".join(TREND_CULPRITS.names)
     assert "class" in run("trend", "--culprits", *last).stdout
-    assert "part" in run("trend", "--by", 1, "--no-culprits", *last).stdout
+    assert "at step 600" in run("trend", "--by", 1, "--no-culprits", *last).stdout
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def trend(found: "Trend", *, row: int = 0) -> "Figure":
 
 
 def _words(found: "Trend", frame: "pd.DataFrame", *, culprits: bool) -> str:
-    noun = "windows" if found.points.steps_each is None else "parts of windows"
+    noun = f"{found.points.noun}s"
     n = int(frame["collectives"].sum())
     last = "the rank that was last most often" + (
         "; the share of the tax that each class of culprit owes" if culprits else ""
