@@ -96,7 +96,10 @@ def _windows(
         title += f": {len(shown)} of {len(rows)} {found.points.noun}s, all with -o FILE"
     elif of > 1:
         title += ": the others with --group and --op, or all with -o FILE"
-    return [title, tables.table(_fields(found, shown))]
+    listed: list[RenderableType] = [title, tables.table(_fields(found, shown))]
+    if any(_is_new(row) for row in shown):
+        listed.append(f"* another rank than in the {found.points.noun} before")
+    return listed
 
 
 def _fields(found: "Trend", rows: list[dict[str, Any]]) -> list[Field]:
@@ -138,9 +141,14 @@ def _last(row: dict[str, Any]) -> str:
     """Write who was last most often; what differs from the window before has a mark."""
     if is_absent(row["straggler_rank"]):
         return ABSENT
-    new = not is_absent(row["straggler_as_before"]) and not row["straggler_as_before"]
     text = f"rank {row['straggler_rank']} {percent(row['straggler_share'])}"
-    return f"{text} *" if new else text
+    return f"{text} *" if _is_new(row) else text
+
+
+def _is_new(row: dict[str, Any]) -> bool:
+    """Whether another rank was last most often than in the window before."""
+    as_before = row["straggler_as_before"]
+    return not is_absent(as_before) and not as_before
 
 
 def _culprit(row: dict[str, Any]) -> str:
