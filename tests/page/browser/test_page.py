@@ -86,6 +86,10 @@ def test_without_javascript_the_verdict_and_all_tables_are_there(
         assert not page.locator(hidden).is_visible(), hidden
 
 
+PAPER_PX = 688
+"""An A4 page between its margins."""
+
+
 def test_print_shows_tables_and_charts_and_hides_what_is_clicked(
     visit: Visit, example: Path
 ) -> None:
@@ -103,6 +107,8 @@ def test_print_shows_tables_and_charts_and_hides_what_is_clicked(
         ".getOption().textStyle.color"
     )
     assert text == "#000000"
+    page.set_viewport_size({"width": PAPER_PX, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") == PAPER_PX
     page.emulate_media(media="screen", color_scheme="dark")
     assert page.locator("#collectives").is_visible()
     assert not page.locator("#table-largest").is_visible()

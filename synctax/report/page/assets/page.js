@@ -38,9 +38,9 @@
     "triangle",
     "rect",
     "diamond",
-    "emptyCircle",
-    "emptyTriangle",
-    "emptyRect",
+    "path://M0 0H10L5 10Z",
+    "path://M4 0h2v4h4v2h-4v4h-2v-4h-4v-2h4z",
+    "path://M0 0H10L0 10H10Z",
     "circle",
   ];
   const DASHES = ["solid", "dashed", "dotted", [8, 3, 2, 3], [12, 4], [4, 4], [2, 6]];
@@ -232,6 +232,7 @@
   // ---- charts: what they share ----
 
   const charts = new Map();
+  let printing = false;
   const narrow = (element) => element.clientWidth < 560;
 
   /** In tooltips braces would set a style of the chart's; such text stays as it reads. */
@@ -396,7 +397,7 @@
       dots(rows.length, {
         name: colorNames[part.k],
         data: part.flat,
-        symbol: SYMBOLS[part.k],
+        symbol: rows.length > LARGE_POINTS ? "circle" : SYMBOLS[part.k],
         color: colors.series[part.k],
       }),
     );
@@ -412,6 +413,7 @@
           },
         }),
         toolbox: {
+          show: !printing,
           top: 24,
           right: 4,
           itemSize: 14,
@@ -434,8 +436,19 @@
 
   const counted = () => state.shown.filter((row) => table.counted[row] === 1);
 
-  const curve = (values) => {
-    const sorted = Float64Array.from(values).sort();
+  /** How many of ascending numbers are at most x. */
+  const atMost = (sorted, x) => {
+    let low = 0;
+    let high = sorted.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (sorted[middle] <= x) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+
+  const curve = (sorted) => {
     const n = sorted.length;
     const stride = Math.max(1, n / MOST_CURVE_POINTS);
     const points = [[0, 0]];
@@ -456,21 +469,27 @@
       lists.get(key).push(table.share[row]);
     }
     if (lists.size === 0) return { option: nothing() };
-    const series = [...lists].map(([name, values], k) => ({
+    const known = [...lists].map(([name, values]) => [plain(name), Float64Array.from(values).sort()]);
+    const series = known.map(([name, sorted], k) => ({
       type: "line",
-      name: plain(name),
+      name,
       step: "end",
       symbol: "none",
       lineStyle: { width: 2, type: DASHES[k % DASHES.length] },
-      data: curve(values),
+      data: curve(sorted),
     }));
     return {
       option: base({
         tooltip: tooltip({
           trigger: "axis",
           formatter: (parts) =>
-            [`up to ${percent(parts[0].axisValue)} of the kernel is waiting in`]
-              .concat(parts.map((p) => `${percent(p.value[1])} of ${p.seriesName}`))
+            [`at most ${percent(parts[0].axisValue)} of it is waiting in`]
+              .concat(
+                known.map(([name, sorted]) => {
+                  const share = atMost(sorted, parts[0].axisValue) / sorted.length;
+                  return `${percent(share)} of ${name}`;
+                }),
+              )
               .join("\n"),
         }),
         xAxis: axis("share of the collective spent waiting", shares),
@@ -601,6 +620,7 @@
       dataZoom: [
         {
           type: "slider",
+          show: !printing,
           xAxisIndex: 0,
           height: 18,
           bottom: 8,
@@ -675,6 +695,8 @@
 
   const shareBars = (more) =>
     base({
+      // grey prints tell hatches apart, not colours
+      aria: { enabled: printing, label: { enabled: false }, decal: { show: printing } },
       tooltip: tooltip({
         trigger: "axis",
         axisPointer: { type: "shadow", shadowStyle: { color: colors.raised, opacity: 0.5 } },
@@ -1691,7 +1713,6 @@
 
   /** Printed charts are drawn with the print style's colours, as wide as the paper. */
   const PAPER_PX = 680;
-  let printing = false;
   const print = (now) => {
     if (now === printing) return;
     printing = now;
@@ -1754,8 +1775,13 @@
   for (const element of document.querySelectorAll("table.sortable")) makeSortable(element);
   if (list.host) buildList();
   listen();
-  apply();
-  draw(OF_FITS);
-  for (const { element } of charts.values()) sizes.observe(element);
-  root.dataset.chartReady = "1";
+  // the verdict is painted before anything is drawn
+  requestAnimationFrame(() => {
+    setTimeout(() => {
+      apply();
+      draw(OF_FITS);
+      for (const { element } of charts.values()) sizes.observe(element);
+      root.dataset.chartReady = "1";
+    });
+  });
 })();
