@@ -795,10 +795,9 @@
     ...more,
   });
 
-  const smooth = { smooth: 0.4, smoothMonotone: "x" };
-
   const pdf = () => {
     const columns = data.fit.pdf;
+    const laws = data.fit.curve;
     const bars = complete(rowsOf(columns, ["z_lo", "z_hi", "density", "count"]));
     return {
       option: base({
@@ -828,8 +827,8 @@
               };
             },
           },
-          line("Gumbel", 0, complete(rowsOf(columns, ["z", "gumbel_density"])), smooth),
-          line("GEV", 1, complete(rowsOf(columns, ["z", "gev_density"])), smooth),
+          line("Gumbel", 0, complete(rowsOf(laws, ["z", "gumbel_density"]))),
+          line("GEV", 1, complete(rowsOf(laws, ["z", "gev_density"]))),
         ],
       }),
     };
@@ -1306,8 +1305,7 @@
     const heading = make("h3", { tabindex: "-1", text: path ? path.name : title(state.chosen) });
     panel.append(make("div", { class: "paths-head" }, heading, close));
     if (!path) {
-      const reason = data.paths_note ? `; here are ${data.paths_note}` : "";
-      panel.append(make("p", { class: "note", text: `Its critical paths are not in this page${reason}.` }));
+      panel.append(make("p", { class: "note", text: whyNoPaths(state.chosen) }));
       return;
     }
     lanes.path = path;
@@ -1320,6 +1318,13 @@
     lanes.chart.on("mouseover", (p) => link(lanes.items[p.dataIndex] || null));
     lanes.chart.on("mouseout", () => link(null));
     drawLanes();
+  };
+
+  const whyNoPaths = (row) => {
+    if (table.counted[row] !== 1) {
+      return `It does not count (${named(names.status, table.status[row])}), so nobody is blamed for it.`;
+    }
+    return `Its critical paths are not in this page; here are ${data.paths_note}.`;
   };
 
   const laneLabel = (path) =>
