@@ -48,7 +48,10 @@ if TYPE_CHECKING:
     from synctax.collectives.matches import Identity, Matches, Status
     from synctax.collectives.model import Op, RankCollectives
     from synctax.collectives.tax import Tax, measure
-    from synctax.compare.trend import Trend, trend
+    from synctax.comparison.compare import compare
+    from synctax.comparison.comparison import Comparison
+    from synctax.comparison.options import Options as CompareOptions
+    from synctax.comparison.trend import Trend, trend
     from synctax.errors import BadInputError, FitError, GateFailedError, SynctaxError
     from synctax.evt.fit import fit_evt, fit_evt_maxima
     from synctax.evt.model import Block, BlockTimes
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
     from synctax.graph.build import build_graph
     from synctax.graph.critical_path import critical_paths
     from synctax.graph.model import Graph
+    from synctax.overlay.overlay import write_overlay
     from synctax.planning.inputs.named import read_model, read_platform
     from synctax.planning.layout import parse_layout
     from synctax.planning.search import Plan, plan
@@ -71,6 +75,7 @@ if TYPE_CHECKING:
     from synctax.planning.training import Assumptions, Training
     from synctax.planning.verify.job import Against, Verification, verify
     from synctax.planning.verify.observed import observe
+    from synctax.report.page.build import page
     from synctax.synth import SynthJob
     from synctax.trace.kineto import read_rank
     from synctax.trace.model import RankTrace
@@ -87,6 +92,8 @@ _HOME = {
     "BlockTimes": "synctax.evt.model",
     "Change": "synctax.attribution.changes",
     "Cluster": "synctax.cluster.machines",
+    "CompareOptions": "synctax.comparison.options",
+    "Comparison": "synctax.comparison.comparison",
     "Contention": "synctax.cluster.settings",
     "Domain": "synctax.bandwidth.topology",
     "EvtFit": "synctax.evt.results",
@@ -115,7 +122,7 @@ _HOME = {
     "Tax": "synctax.collectives.tax",
     "TaxModel": "synctax.evt.tax",
     "Training": "synctax.planning.training",
-    "Trend": "synctax.compare.trend",
+    "Trend": "synctax.comparison.trend",
     "Verification": "synctax.planning.verify.job",
     "Wait": "synctax.bandwidth.sweep",
     "WhatIf": "synctax.attribution.whatif",
@@ -123,6 +130,7 @@ _HOME = {
     "best_bandwidth": "synctax.bandwidth.sweep",
     "block_times": "synctax.attribution.blocks",
     "build_graph": "synctax.graph.build",
+    "compare": "synctax.comparison.compare",
     "convert": "synctax.cluster.convert.convert",
     "critical_paths": "synctax.graph.critical_path",
     "fidelity": "synctax.cluster.fidelity",
@@ -134,6 +142,7 @@ _HOME = {
     "match": "synctax.collectives.match",
     "measure": "synctax.collectives.tax",
     "observe": "synctax.planning.verify.observed",
+    "page": "synctax.report.page.build",
     "parse_change": "synctax.attribution.changes",
     "parse_layout": "synctax.planning.layout",
     "philly_like": "synctax.cluster.generate",
@@ -154,13 +163,15 @@ _HOME = {
     "recover": "synctax.experiment.judging",
     "simulate": "synctax.cluster.engine",
     "sweep": "synctax.cluster.sweep",
-    "trend": "synctax.compare.trend",
+    "trend": "synctax.comparison.trend",
     "verify": "synctax.planning.verify.job",
     "whatif": "synctax.attribution.whatif",
+    "write_overlay": "synctax.overlay.overlay",
 }
 
 _OTHER_NAME = {
     "AttributeOptions": "Options",
+    "CompareOptions": "Options",
     "FitOptions": "Options",
     "SweepChoices": "Choices",
     "best_bandwidth": "sweep",
@@ -178,6 +189,8 @@ __all__ = [
     "BlockTimes",
     "Change",
     "Cluster",
+    "CompareOptions",
+    "Comparison",
     "Contention",
     "Domain",
     "EvtFit",
@@ -215,6 +228,7 @@ __all__ = [
     "best_bandwidth",
     "block_times",
     "build_graph",
+    "compare",
     "convert",
     "critical_paths",
     "fidelity",
@@ -226,6 +240,7 @@ __all__ = [
     "match",
     "measure",
     "observe",
+    "page",
     "parse_change",
     "parse_layout",
     "philly_like",
@@ -249,6 +264,7 @@ __all__ = [
     "trend",
     "verify",
     "whatif",
+    "write_overlay",
 ]
 
 

@@ -18,8 +18,8 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
-from synctax.compare.kernels import COMPUTE
-from synctax.compare.options import (
+from synctax.comparison.kernels import COMPUTE
+from synctax.comparison.options import (
     DEFAULT_LEVEL,
     DEFAULT_RESAMPLES,
     LEAST_LEVEL,
@@ -32,7 +32,7 @@ from synctax.report.output import Output, Render, Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from synctax.compare.comparison import Comparison
+    from synctax.comparison.comparison import Comparison
 
 MOST_RESAMPLES = 100_000
 

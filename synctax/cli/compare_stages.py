@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
     from synctax.attribution.blocks import FoundBlocks
     from synctax.collectives.tax import Tax
-    from synctax.compare.comparison import Comparison
-    from synctax.compare.kernels import RankKernels
-    from synctax.compare.options import Options
-    from synctax.compare.rows import Change
+    from synctax.comparison.comparison import Comparison
+    from synctax.comparison.kernels import RankKernels
+    from synctax.comparison.options import Options
+    from synctax.comparison.rows import Change
     from synctax.workspace import Workspace
 
 T = TypeVar("T")
@@ -128,7 +128,7 @@ def read_sides(sides: Sides, asked: Asked) -> "tuple[Comparison, list[NoteLike |
     Comparison, list
         And what is to be said on stderr.
     """
-    from synctax.compare.compare import compare
+    from synctax.comparison.compare import compare
 
     said: list[NoteLike | str] = []
     read = tuple([_read(path, asked, said) for path in runs] for runs in sides)
@@ -148,8 +148,8 @@ def _read(path: str, asked: Asked, said: "list[NoteLike | str]") -> ReadRun:
     from synctax.attribution.blocks import block_times
     from synctax.cli.progress import RoundsOfFiles
     from synctax.cli.reading import measure_again
-    from synctax.compare.kernels import kernels_of
-    from synctax.compare.units import run_of
+    from synctax.comparison.kernels import kernels_of
+    from synctax.comparison.units import run_of
 
     sources = Sources((path,), None, asked.ranks, asked.steps, asked.end_tolerance_us)
     tax, unwritable = measure_again(
@@ -234,7 +234,7 @@ def gate(found: "Comparison", fail_above_us: float | None) -> None:
 
 
 def _rises(above: "Sequence[Change]", limit_us: float, level: float) -> str:
-    from synctax.compare.verdict import interval
+    from synctax.comparison.verdict import interval
 
     worst = ", ".join(f"{one.group} {one.op} {interval(one.found, level)}" for one in above)
     return (

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from synctax.attribution.attribute import Attribution
     from synctax.collectives.tax import Tax
-    from synctax.compare.trend import By, Trend
+    from synctax.comparison.trend import By, Trend
     from synctax.workspace import Workspace
 
 
@@ -112,7 +112,7 @@ def trend(
         raise click.UsageError("--culprits and --no-culprits exclude each other")
     from synctax.cli.reading import measure_again, worth_saying
     from synctax.cli.recall import recall
-    from synctax.compare.trend import trend as trend_of
+    from synctax.comparison.trend import trend as trend_of
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 

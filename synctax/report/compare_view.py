@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.compare.verdict import signed_us, verdict
+from synctax.comparison.verdict import signed_us, verdict
 from synctax.report import tables
 from synctax.report.tables import Field, Sentence, column, records
 from synctax.texts import (
@@ -20,8 +20,8 @@ from synctax.texts import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from synctax.compare.comparison import Comparison
-    from synctax.compare.rows import Change
+    from synctax.comparison.comparison import Comparison
+    from synctax.comparison.rows import Change
     from synctax.report.output import Result
 
 MOST_CULPRITS = 8
@@ -96,7 +96,7 @@ def _pair(changes: "list[Change | None]", show: Callable[[float], str]) -> list[
 
 
 def _change(found: "Comparison", one: "Change | None") -> str:
-    from synctax.compare.verdict import changed
+    from synctax.comparison.verdict import changed
 
     if one is None or np.isnan(one.found.difference):
         return f"only in {one.only_in.upper()}" if one and one.only_in else ABSENT

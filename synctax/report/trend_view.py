@@ -12,7 +12,7 @@ from synctax.texts import ABSENT, is_absent, number, percent, seconds, time_us
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from synctax.compare.trend import Trend
+    from synctax.comparison.trend import Trend
     from synctax.report.output import Result
 
 MOST_POINTS = 40

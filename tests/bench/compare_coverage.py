@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from synctax.arrays import F64
-from synctax.compare.resample import Series, block_length, freedom, weights
-from synctax.compare.stats import Draws, Estimate, difference
+from synctax.comparison.resample import Series, block_length, freedom, weights
+from synctax.comparison.stats import Draws, Estimate, difference
 from synctax.report.figures.style import (
     COLORS,
     LINES,

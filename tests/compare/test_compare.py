@@ -8,11 +8,11 @@ import pytest
 from synctax.attribution.attribute import attribute
 from synctax.attribution.blocks import block_times
 from synctax.collectives.summary import summary
-from synctax.compare.compare import compare
-from synctax.compare.comparison import Comparison
-from synctax.compare.kernels import COMPUTE, KEPT, _evenly, kernels_of
-from synctax.compare.options import Options
-from synctax.compare.units import run_of
+from synctax.comparison.compare import compare
+from synctax.comparison.comparison import Comparison
+from synctax.comparison.kernels import COMPUTE, KEPT, _evenly, kernels_of
+from synctax.comparison.options import Options
+from synctax.comparison.units import run_of
 from synctax.errors import SynctaxError
 from synctax.trace import names
 from synctax.trace.kineto import read_rank

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from synctax.collectives.matches import Matches
-from synctax.compare.compare import compare
-from synctax.compare.comparison import Comparison
-from synctax.compare.culprits import Caused, Culprit
-from synctax.compare.fits import FitChange, Parameters
-from synctax.compare.options import Options
-from synctax.compare.rows import Change
-from synctax.compare.stats import Difference, Estimate
-from synctax.compare.units import run_of
-from synctax.compare.verdict import verdict
+from synctax.comparison.compare import compare
+from synctax.comparison.comparison import Comparison
+from synctax.comparison.culprits import Caused, Culprit
+from synctax.comparison.fits import FitChange, Parameters
+from synctax.comparison.options import Options
+from synctax.comparison.rows import Change
+from synctax.comparison.stats import Difference, Estimate
+from synctax.comparison.units import run_of
+from synctax.comparison.verdict import verdict
 from synctax.notes import Note
 from synctax.report import compare_view
 from synctax.report.output import Result

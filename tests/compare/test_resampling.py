@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats as scipy_stats
 
-from synctax.compare.resample import (
+from synctax.comparison.resample import (
     MOST_UNITS,
     Series,
     block_length,
@@ -16,7 +16,7 @@ from synctax.compare.resample import (
     pieces_of,
     weights,
 )
-from synctax.compare.stats import (
+from synctax.comparison.stats import (
     BINS,
     NOTHING,
     Draws,
@@ -106,7 +106,7 @@ def test_quantiles_are_those_of_the_values_that_were_drawn(pairs, q, seed):
     assert found.value == np.quantile(values, q)
     # two equal draws: the error is 0 unless the two differ from each other
     assert found.error == 0
-    from synctax.compare.stats import _at
+    from synctax.comparison.stats import _at
 
     order = np.argsort(values, kind="stable")
     cumulated = np.cumsum(weight[:, unit[order]], axis=1)

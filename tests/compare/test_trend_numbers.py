@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from synctax.compare.trend_numbers import (
+from synctax.comparison.trend_numbers import (
     MIN_FOR_BREAK,
     Break,
     adjusted,
@@ -20,7 +20,7 @@ from synctax.compare.trend_numbers import (
     step_fits_better,
     trend_sizes,
 )
-from synctax.compare.trend_resample import drawn, interval
+from synctax.comparison.trend_resample import drawn, interval
 
 SERIES = hnp.arrays(
     np.float64, st.integers(2, 12), elements=st.integers(-20, 20).map(float)

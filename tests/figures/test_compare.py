@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from synctax.compare.compare import compare
-from synctax.compare.kernels import kernels_of
-from synctax.compare.options import Options
-from synctax.compare.units import run_of
+from synctax.comparison.compare import compare
+from synctax.comparison.kernels import kernels_of
+from synctax.comparison.options import Options
+from synctax.comparison.units import run_of
 from synctax.errors import SynctaxError
 from synctax.report.figures.compare import clocks, tax
 from tests.compare.jobs import late, make, tax_of

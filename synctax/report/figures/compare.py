@@ -6,11 +6,11 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.attribution.labels import CLASS_TEXT
-from synctax.compare.comparison import Comparison
-from synctax.compare.kernels import KEPT
-from synctax.compare.rows import rows_of
-from synctax.compare.units import Side
-from synctax.compare.verdict import signed_us
+from synctax.comparison.comparison import Comparison
+from synctax.comparison.kernels import KEPT
+from synctax.comparison.rows import rows_of
+from synctax.comparison.units import Side
+from synctax.comparison.verdict import signed_us
 from synctax.errors import SynctaxError
 from synctax.report.figures.style import (
     COLORS,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from synctax.compare.trend import Trend
+    from synctax.comparison.trend import Trend
 
 MOST_RANKS = 6
 """So many ranks have a colour of their own; the others share one."""

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synctax.compare.trend_changes import ALPHA, Change, means_us
-from synctax.compare.trend_numbers import MIN_FOR_BREAK, MIN_FOR_TREND
-from synctax.compare.trend_parts import Line
+from synctax.comparison.trend_changes import ALPHA, Change, means_us
+from synctax.comparison.trend_numbers import MIN_FOR_BREAK, MIN_FOR_TREND
+from synctax.comparison.trend_parts import Line
 from synctax.texts import counted, percent, time_us
 
 if TYPE_CHECKING:
-    from synctax.compare.trend import Trend
+    from synctax.comparison.trend import Trend
 
 NOTABLE = 0.1
 """A class whose share of the tax moved by less is not worth a sentence."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from synctax.attribution.block_names import gpu_model
 from synctax.collectives.tax import Tax
-from synctax.compare.rows import Row, rows_of
-from synctax.compare.units import Side
+from synctax.comparison.rows import Row, rows_of
+from synctax.comparison.units import Side
 from synctax.notes import Note
 from synctax.texts import counted, number, size_bytes
 

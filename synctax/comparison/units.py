@@ -7,8 +7,8 @@ import numpy as np
 
 from synctax.arrays import F64, I64, NS_PER_US
 from synctax.collectives.tax import Tax
-from synctax.compare.resample import Series, block_length, freedom, pieces_of, weights
-from synctax.compare.stats import Draws
+from synctax.comparison.resample import Series, block_length, freedom, pieces_of, weights
+from synctax.comparison.stats import Draws
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution

@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.compare.trend_changes import Change, means_us
-from synctax.compare.trend_parts import Line
-from synctax.compare.trend_resample import drawn, interval
+from synctax.comparison.trend_changes import Change, means_us
+from synctax.comparison.trend_parts import Line
+from synctax.comparison.trend_resample import drawn, interval
 from synctax.schema import TREND, TREND_CULPRITS, TREND_TESTS
 from synctax.schema.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from synctax.compare.trend import Trend
+    from synctax.comparison.trend import Trend
 
 Row = dict[str, Any]
 

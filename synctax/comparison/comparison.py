@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synctax.arrays import F64
-from synctax.compare.culprits import Caused
-from synctax.compare.fits import FitChange
-from synctax.compare.kernels import (
+from synctax.comparison.culprits import Caused
+from synctax.comparison.fits import FitChange
+from synctax.comparison.kernels import (
     KernelChange,
     SideKernels,
     compare_kernels,
 )
-from synctax.compare.options import Options
-from synctax.compare.rows import Change, RankChange, compare_ranks, rows_of
-from synctax.compare.stats import Difference, benjamini_hochberg
-from synctax.compare.units import Side
+from synctax.comparison.options import Options
+from synctax.comparison.rows import Change, RankChange, compare_ranks, rows_of
+from synctax.comparison.stats import Difference, benjamini_hochberg
+from synctax.comparison.units import Side
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.schema.compare import (
@@ -131,7 +131,7 @@ class Comparison:
 
     def verdict(self) -> tuple[str, ...]:
         """Say in sentences what changed, by how much, and who causes it."""
-        from synctax.compare.verdict import verdict
+        from synctax.comparison.verdict import verdict
 
         return verdict(self)
 

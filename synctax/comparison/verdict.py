@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synctax.attribution.labels import CLASS_TEXT, short_name
-from synctax.compare.culprits import KINDS
-from synctax.compare.stats import Difference
+from synctax.comparison.culprits import KINDS
+from synctax.comparison.stats import Difference
 from synctax.texts import percent, time_us
 
 if TYPE_CHECKING:
-    from synctax.compare.comparison import Comparison
-    from synctax.compare.culprits import Caused
-    from synctax.compare.rows import Change
+    from synctax.comparison.comparison import Comparison
+    from synctax.comparison.culprits import Caused
+    from synctax.comparison.rows import Change
 
 NO_CHANGE = "no change"
 """What the first sentence begins with where no difference is more than chance."""
@@ -168,7 +168,7 @@ def _worth(one: Difference) -> bool:
 
 def _causes(found: "Comparison") -> list[str]:
     """Name what causes more or less tax than before, in each group."""
-    from synctax.compare.comparison import adjusted
+    from synctax.comparison.comparison import adjusted
 
     if not found.caused:
         return []
@@ -246,7 +246,7 @@ def _straggler(found: "Comparison") -> list[str]:
 
 
 def _fit(found: "Comparison") -> list[str]:
-    from synctax.compare.comparison import adjusted
+    from synctax.comparison.comparison import adjusted
 
     fits = found.fits
     if fits is None or not fits.changes:

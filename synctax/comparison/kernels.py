@@ -11,8 +11,8 @@ from synctax.attribution.culprits import CLASSES
 from synctax.attribution.rounds import OnProgress, OnRound, over_files
 from synctax.attribution.walk import Reading
 from synctax.collectives.load import Cache
-from synctax.compare.stats import NOTHING, Difference, Draws, Estimate, difference
-from synctax.compare.units import Run, Side
+from synctax.comparison.stats import NOTHING, Difference, Draws, Estimate, difference
+from synctax.comparison.units import Run, Side
 from synctax.trace import names
 from synctax.trace.model import EventKind
 from synctax.trace.names import by_name

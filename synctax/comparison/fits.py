@@ -7,7 +7,7 @@ import numpy as np
 
 from synctax.arrays import F64
 from synctax.attribution.blocks import FoundBlocks
-from synctax.compare.stats import Difference, Estimate, difference, estimate
+from synctax.comparison.stats import Difference, Estimate, difference, estimate
 from synctax.errors import FitError
 from synctax.evt.inputs import gather
 from synctax.evt.predict import Predictors, fit_maxima, fit_standard

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from synctax.collectives.tax import Tax
-from synctax.compare.trend_changes import Change, changes
-from synctax.compare.trend_parts import Line, lines
-from synctax.compare.trend_points import Points, points
+from synctax.comparison.trend_changes import Change, changes
+from synctax.comparison.trend_parts import Line, lines
+from synctax.comparison.trend_points import Points, points
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.schema.html import Shown
@@ -57,7 +57,7 @@ class Trend(Shown):
 
     @cached_property
     def _frame(self) -> "pd.DataFrame":
-        from synctax.compare.trend_tables import points_frame
+        from synctax.comparison.trend_tables import points_frame
 
         return points_frame(self)
 
@@ -67,19 +67,19 @@ class Trend(Shown):
 
     def tests(self) -> "pd.DataFrame":
         """One row per group role and operation (`schema.TREND_TESTS`)."""
-        from synctax.compare.trend_tables import tests_frame
+        from synctax.comparison.trend_tables import tests_frame
 
         return tests_frame(self)
 
     def culprits(self) -> "pd.DataFrame":
         """One row per group role, operation, point and class (`schema.TREND_CULPRITS`)."""
-        from synctax.compare.trend_tables import culprits_frame
+        from synctax.comparison.trend_tables import culprits_frame
 
         return culprits_frame(self)
 
     def verdict(self) -> tuple[str, ...]:
         """Say in sentences what changed."""
-        from synctax.compare.trend_verdict import verdict
+        from synctax.comparison.trend_verdict import verdict
 
         return verdict(self)
 

@@ -10,7 +10,7 @@ import numpy as np
 from synctax.arrays import ABSENT, F64, I64, NS_PER_US
 from synctax.collectives.summary import Part, parts, shares_and_taxes
 from synctax.collectives.tax import Tax
-from synctax.compare.trend_points import Points
+from synctax.comparison.trend_points import Points
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution

@@ -7,14 +7,14 @@ import numpy as np
 from synctax.attribution.attribute import Attribution
 from synctax.attribution.blocks import FoundBlocks
 from synctax.collectives.tax import Tax
-from synctax.compare.comparison import Comparison
-from synctax.compare.culprits import compare_culprits
-from synctax.compare.fits import compare_fits
-from synctax.compare.kernels import RankKernels, SideKernels
-from synctax.compare.likeness import unlike
-from synctax.compare.options import Options
-from synctax.compare.rows import compare_rows
-from synctax.compare.units import Side, run_of, side_of
+from synctax.comparison.comparison import Comparison
+from synctax.comparison.culprits import compare_culprits
+from synctax.comparison.fits import compare_fits
+from synctax.comparison.kernels import RankKernels, SideKernels
+from synctax.comparison.likeness import unlike
+from synctax.comparison.options import Options
+from synctax.comparison.rows import compare_rows
+from synctax.comparison.units import Side, run_of, side_of
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 

@@ -10,8 +10,8 @@ from synctax.arrays import F64, I64, NS_PER_US
 from synctax.attribution.attribute import Attribution
 from synctax.attribution.labels import culprit_text
 from synctax.attribution.summary import NO_WAIT, class_names, origin_ranks
-from synctax.compare.stats import NOTHING, Difference, Estimate, difference
-from synctax.compare.units import Side
+from synctax.comparison.stats import NOTHING, Difference, Estimate, difference
+from synctax.comparison.units import Side
 
 KINDS = ("class", "rank", "item")
 

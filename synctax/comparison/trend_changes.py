@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from synctax.arrays import F64, I64
-from synctax.compare.trend_numbers import (
+from synctax.comparison.trend_numbers import (
     MIN_FOR_BREAK,
     MIN_FOR_TREND,
     Break,
@@ -23,8 +23,8 @@ from synctax.compare.trend_numbers import (
     step_fits_better,
     trend_sizes,
 )
-from synctax.compare.trend_parts import Line
-from synctax.compare.trend_points import Points
+from synctax.comparison.trend_parts import Line
+from synctax.comparison.trend_points import Points
 
 ALPHA = 0.05
 """Share of jobs without a change in which one is said to be."""

@@ -7,8 +7,8 @@ import numpy as np
 from synctax.arrays import F64, I64, NS_PER_US, Bool
 from synctax.collectives.stragglers import longest_run
 from synctax.collectives.summary import parts, shares_and_taxes
-from synctax.compare.stats import NOTHING, Difference, Estimate, difference
-from synctax.compare.units import Side
+from synctax.comparison.stats import NOTHING, Difference, Estimate, difference
+from synctax.comparison.units import Side
 
 
 @dataclass(frozen=True, slots=True)
