@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from synctax.planning.training import Assumptions, Training
     from synctax.planning.verify.job import Against, Verification, verify
     from synctax.planning.verify.observed import observe
-    from synctax.report.page.build import page
     from synctax.synth import SynthJob
     from synctax.trace.kineto import read_rank
     from synctax.trace.model import RankTrace
@@ -142,6 +141,7 @@ _HOME = {
     "match": "synctax.collectives.match",
     "measure": "synctax.collectives.tax",
     "observe": "synctax.planning.verify.observed",
+    # by name only: what is below the report imports this module for its version
     "page": "synctax.report.page.build",
     "parse_change": "synctax.attribution.changes",
     "parse_layout": "synctax.planning.layout",
