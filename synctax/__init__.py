@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from synctax.graph.build import build_graph
     from synctax.graph.critical_path import critical_paths
     from synctax.graph.model import Graph
-    from synctax.overlay.overlay import write_overlay
     from synctax.planning.inputs.named import read_model, read_platform
     from synctax.planning.layout import parse_layout
     from synctax.planning.search import Plan, plan
@@ -166,7 +165,6 @@ _HOME = {
     "trend": "synctax.comparison.trend",
     "verify": "synctax.planning.verify.job",
     "whatif": "synctax.attribution.whatif",
-    "write_overlay": "synctax.overlay.overlay",
 }
 
 _OTHER_NAME = {
@@ -264,7 +262,6 @@ __all__ = [
     "trend",
     "verify",
     "whatif",
-    "write_overlay",
 ]
 
 

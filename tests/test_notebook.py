@@ -157,6 +157,7 @@ def test_figures_show_themselves(results):
     assert len(picture) < 60_000
 
 
+@pytest.mark.repo
 def test_the_notebook_of_the_examples_still_shows_what_it_shows():
     nbformat = pytest.importorskip("nbformat")
     for needed in ("nbclient", "ipykernel", "matplotlib"):

@@ -21,6 +21,7 @@ from synctax.overlay.moved import Moved, clock_notes, tasks_of
 from synctax.overlay.paths import culprit_spans, draw_paths, largest
 from synctax.overlay.pieces import join
 from synctax.overlay.rewrite import RankPiece, Task, rewrite
+from synctax.schema.html import Shown
 from synctax.trace.pool import map_files
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Overlay:
+class Overlay(Shown):
     """What was written.
 
     Parameters
