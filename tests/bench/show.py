@@ -2,8 +2,8 @@
 
     python -m tests.bench.show DIRECTORY --rounds 3
 
-The input is that of the other benchmarks (8 ranks of 50 MB, made in DIRECTORY). `measure` and
-`attribute` of the same traces stand beside: what a command costs beyond them is its own.
+The input is that of the other benchmarks (8 ranks of 50 MB, made in DIRECTORY). `measure`
+and `attribute` of the same traces stand beside: what a command costs beyond is its own.
 """
 
 import argparse
@@ -42,6 +42,12 @@ def line(name: str, words: list[str], options: argparse.Namespace) -> str:
     return f"| {name} | {spread} | {looked_at.cpu_s:.1f} | {mb} |"
 
 
+def say(text: str) -> None:
+    """Write a line of the table at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Print the table of the page on performance."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -52,13 +58,13 @@ def main() -> None:
     traces = options.directory / NAME
     what = make(NAME, options.directory)
     megabytes = what.size_bytes(options.directory) / 1e6
-    print(f"{what.ranks} ranks, {megabytes:.0f} MB")
-    print("| command | wall s | CPU s | MB |\n|---|---|---|---|")
+    say(f"{what.ranks} ranks, {megabytes:.0f} MB")
+    say("| command | wall s | CPU s | MB |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for name, words in commands(traces, Path(folder)).items():
-            print(line(name, words, options), flush=True)
+            say(line(name, words, options), flush=True)
         sizes = {path.name: path.stat().st_size / 1e6 for path in Path(folder).iterdir()}
-    print(", ".join(f"{name}: {size:.1f} MB" for name, size in sorted(sizes.items())))
+    say(", ".join(f"{name}: {size:.1f} MB" for name, size in sorted(sizes.items())))
 
 
 if __name__ == "__main__":
