@@ -1,6 +1,7 @@
 """Compare two runs, or two groups of runs of one setup."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -8,15 +9,17 @@ from synctax.attribution.attribute import Attribution
 from synctax.attribution.blocks import FoundBlocks
 from synctax.collectives.tax import Tax
 from synctax.comparison.comparison import Comparison
-from synctax.comparison.culprits import compare_culprits
+from synctax.comparison.culprits import compare_culprits, not_compared
 from synctax.comparison.fits import compare_fits
 from synctax.comparison.kernels import RankKernels, SideKernels
 from synctax.comparison.likeness import unlike
 from synctax.comparison.options import Options
+from synctax.comparison.resample import LEAST_WINDOWS
 from synctax.comparison.rows import compare_rows
-from synctax.comparison.units import Side, run_of, side_of
+from synctax.comparison.units import Run, Side, run_of, side_of
 from synctax.errors import SynctaxError
 from synctax.notes import Note
+from synctax.texts import counted
 
 Runs = Tax | Attribution | Sequence[Tax] | Sequence[Attribution]
 Blocks = FoundBlocks | Sequence[FoundBlocks]
@@ -50,7 +53,7 @@ def compare(
     Raises
     ------
     SynctaxError
-        If a run has no collective that counts.
+        If a run has no collective that counts, or is given twice on a side.
     TypeError, ValueError
         If what is given are no runs.
 
@@ -61,6 +64,7 @@ def compare(
     asked = options or Options()
     sides = [_side(runs, asked, number) for number, runs in enumerate((a, b))]
     one, two = sides
+    shared = _in_both(one, two)
     caused = None
     if all(run.found is not None for side in sides for run in side.runs):
         caused = tuple(compare_culprits(one, two, asked.level))
@@ -81,7 +85,7 @@ def compare(
         caused,
         fits,
         timed,
-        (*unlike(one, two), *_what_is_drawn(one, two)),
+        (*unlike(one, two), *not_compared(one, two), *_what_is_drawn(one, two), *shared),
     )
 
 
@@ -111,6 +115,36 @@ def _side(runs: Runs, asked: Options, number: int) -> Side:
     return side_of(tuple(found), asked.resamples, random)
 
 
+def _content(tax: Tax) -> set[Hashable]:
+    """Tell each trace of a run from those of all other runs, wherever the file lies."""
+    return {
+        (one.rank, one.host, one.window_start_ns, one.start_ns.tobytes())
+        for one in tax.matches.ranks
+        if len(one)
+    }
+
+
+def _in_both(a: Side, b: Side) -> tuple[Note, ...]:
+    """Refuse a run that is on one side twice; say which are on both."""
+    contents = [[_content(run.tax) for run in side.runs] for side in (a, b)]
+    for traces, name in zip(contents, "AB", strict=True):
+        for one, two in combinations(range(len(traces)), 2):
+            if traces[one] & traces[two]:
+                raise SynctaxError(
+                    f"runs {one + 1} and {two + 1} of {name} hold the same traces: as if "
+                    "they were more data, intervals would be narrower than they are; leave "
+                    "one out"
+                )
+    both = sum(any(one & two for two in contents[1]) for one in contents[0])
+    if not both:
+        return ()
+    text = (
+        f"{counted(both, 'run')} with the same traces in A and B: the sides are not "
+        "independent, and a difference is made smaller"
+    )
+    return (Note("run_in_both", both, text),)
+
+
 def _what_is_drawn(a: Side, b: Side) -> tuple[Note, ...]:
     """Say what intervals hold and what they cannot."""
     said = []
@@ -135,6 +169,11 @@ def drawn_text(side: Side) -> str:
     if len(side.runs) > 1:
         return f"{len(side.runs)} runs, drawn whole"
     run = side.runs[0]
+    windows = run.series.windows
+    if run.series.whole:
+        return f"{len(windows)} windows, drawn whole"
+    if len(windows) > 1:
+        return _within_windows(run, side.draws.blocks)
     units = len(run)
     if run.stepped:
         length = run.series.block_length
@@ -144,4 +183,21 @@ def drawn_text(side: Side) -> str:
     used = int((run.unit >= 0).sum())
     each = max(round(run.series.block_length * used / units), 1)
     what = f"blocks of {each} neighbouring ones" if each > 1 else "single ones"
-    return f"no steps to draw: of {used} collectives, {what} are drawn"
+    one = np.unique(run.tax.matches.step[run.unit >= 0])
+    why = "a single step" if (one >= 0).any() else "no steps to draw"
+    return f"{why}: of {used} collectives, {what} are drawn"
+
+
+def _within_windows(run: Run, drawn: float) -> str:
+    """Say what the draws of a run with a few windows hold."""
+    count = len(run.series.windows)
+    what = "profiler steps" if run.stepped else "pieces of neighbouring collectives"
+    if not drawn:
+        return (
+            f"{count} windows, one of them with a single step: too few to say what is "
+            f"chance; record {LEAST_WINDOWS} windows or more, or more steps in each"
+        )
+    return (
+        f"{len(run)} {what}, drawn within each of {count} windows: what windows differ by "
+        f"is in no interval (it is with {LEAST_WINDOWS} windows)"
+    )

@@ -72,9 +72,38 @@ class Comparison:
         return lines + str(self.to_frame().to_html())
 
     @cached_property
+    def _families(self) -> tuple[F64, F64, F64]:
+        """Adjusted p-values of rows, culprits and fit, for all of them together."""
+        fitted = () if self.fits is None else self.fits.changes
+        parts = (
+            [one.found for one in self.changes],
+            [one.found for one in self.caused or ()],
+            [found for _, found in fitted],
+        )
+        p = adjusted([one for part in parts for one in part])
+        ends = np.cumsum([len(part) for part in parts])
+        rows, caused, fit = np.split(p, ends[:-1])
+        return rows, caused, fit
+
+    @property
     def p_adjusted(self) -> F64:
-        """p-values of `changes` for all of them together, (k,) float64."""
-        return adjusted([one.found for one in self.changes])
+        """p-values of `changes`, adjusted for rows, culprits and fit together."""
+        return self._families[0]
+
+    @property
+    def caused_changed(self) -> np.ndarray:
+        """Which of `caused` are real at the level, (c,) bool."""
+        return self.is_change(self._families[1])
+
+    @property
+    def fit_changed(self) -> np.ndarray:
+        """Which of the changes of `fits` are real at the level, (f,) bool."""
+        return self.is_change(self._families[2])
+
+    @property
+    def tested(self) -> int:
+        """How many numbers are looked at together: those that have a p-value."""
+        return int(sum((~np.isnan(p)).sum() for p in self._families))
 
     @property
     def changed(self) -> np.ndarray:
@@ -150,7 +179,8 @@ class Comparison:
             }
             for one in self.changes
         ]
-        return COMPARE.to_frame(self._columns(own, [one.found for one in self.changes]))
+        found = [one.found for one in self.changes]
+        return COMPARE.to_frame(self._columns(own, found, self.p_adjusted))
 
     def per_rank(self) -> "pd.DataFrame":
         """One row per group role, operation, rank and quantity (`schema.COMPARE_RANKS`)."""
@@ -159,7 +189,8 @@ class Comparison:
             | {"only_in": one.only_in}
             for one in self.ranks
         ]
-        return COMPARE_RANKS.to_frame(self._columns(own, [one.found for one in self.ranks]))
+        found = [one.found for one in self.ranks]
+        return COMPARE_RANKS.to_frame(self._columns(own, found, adjusted(found)))
 
     def culprits(self) -> "pd.DataFrame":
         """One row per culprit (`schema.COMPARE_CULPRITS`).
@@ -186,7 +217,7 @@ class Comparison:
             }
             for one in self.caused
         ]
-        found = self._columns(own, [one.found for one in self.caused])
+        found = self._columns(own, [one.found for one in self.caused], self._families[1])
         return COMPARE_CULPRITS.to_frame(_in_us(found, "tax_{}_us"))
 
     def fit(self) -> "pd.DataFrame":
@@ -206,7 +237,8 @@ class Comparison:
         ]
         found = [change for _, change in self.fits.changes]
         names = ("group_a", "group_b", "quantity")
-        return COMPARE_FIT.to_frame(self._columns(own, found, names))
+        columns = self._columns(own, found, self._families[2], names)
+        return COMPARE_FIT.to_frame(columns)
 
     def per_kernel_class(self) -> "pd.DataFrame":
         """One row per class of kernels (`schema.COMPARE_KERNELS`).
@@ -226,7 +258,8 @@ class Comparison:
             }
             for one in self.kernel_changes
         ]
-        found = self._columns(own, [one.found for one in self.kernel_changes])
+        each = [one.found for one in self.kernel_changes]
+        found = self._columns(own, each, adjusted(each))
         columns = _in_us(found, "duration_{}_us_mean")
         columns = {name: columns.get(name, []) for name in COMPARE_KERNELS.names}
         return COMPARE_KERNELS.to_frame(columns)
@@ -235,10 +268,10 @@ class Comparison:
         self,
         own: Sequence[dict[str, Any]],
         found: Sequence[Difference],
+        p: F64,
         names: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Columns of rows, with those of their differences."""
-        p = adjusted(found)
         known = ~np.isnan(p)
         changed = self.is_change(p)
         columns = {name: [row[name] for row in own] for name in (own[0] if own else names)}

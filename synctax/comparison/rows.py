@@ -1,6 +1,6 @@
 """Tax, shares and stragglers of two sides, row by row."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -153,12 +153,14 @@ def numbers(row: Row) -> Numbers:
     if top is not None:
         sibling, ranks["straggler_share"] = top
         mine = (others == sibling) & (last >= 0)
-        is_last = (rank[mine] == top[1]).astype(np.float64)
-        found["straggler_share"] = draws.mean(unit[mine], is_last)
+        # the share of whoever is last most often is larger the fewer steps there are, so
+        # it is not tested: shares of given ranks are (`compare_ranks`)
+        share = float((rank[mine] == top[1]).mean())
+        found["straggler_share"] = Estimate(share, np.nan, 0.0)
     both = (series[1:] == series[:-1]) & (last[1:] >= 0) & (last[:-1] >= 0)
     if both.any():
-        again = (last[1:] == last[:-1])[both].astype(np.float64)
-        found["straggler_persistence"] = draws.mean(unit[:-1][both], again)
+        again = (last[1:] == last[:-1])[both]
+        found["straggler_persistence"] = draws.share(unit[:-1][both], again)
         runs = [longest_run(last[series == one]) for one in np.unique(series)]
         found["straggler_longest_run"] = Estimate(float(max(runs)), np.nan, 0.0)
     return Numbers(found, row.count, ranks)
@@ -183,15 +185,12 @@ def compare_rows(a: Side, b: Side, level: float) -> list[Change]:
             after = two.estimates.get(name, NOTHING)
             if np.isnan(before.value) and np.isnan(after.value):
                 continue
-            changes.append(
-                Change(
-                    *key,
-                    name,
-                    difference(before, after, level),
-                    (one.count, two.count),
-                    (one.ranks.get(name), two.ranks.get(name)),
-                )
-            )
+            ranks = (one.ranks.get(name), two.ranks.get(name))
+            found = difference(before, after, level)
+            if ranks[0] != ranks[1]:
+                # shares of two ranks: how they differ is no change of either
+                found = replace(found, difference=np.nan)
+            changes.append(Change(*key, name, found, (one.count, two.count), ranks))
     return changes
 
 
@@ -339,6 +338,6 @@ def _of_ranks(row: Row) -> dict[int, tuple[Estimate, Estimate]]:
         mine = ranks == one
         result[one] = (
             draws.mean(units[mine], waits[mine]),
-            draws.mean(units[mine & known], lasts[mine & known].astype(np.float64)),
+            draws.share(units[mine & known], lasts[mine & known]),
         )
     return result

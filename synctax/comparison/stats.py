@@ -5,13 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import F64, I64
+from synctax.arrays import F64, I64, Bool
 
 BINS = 1_024
 """Quantiles of resamples are looked up among so many of the values."""
 
 MOST_UNKNOWN = 0.1
 """Where a larger share of the resamples has no value, there is no interval."""
+
+LEAST_DRAWN = 5
+"""Where fewer are drawn, numbers without any spread are no proof of certainty."""
 
 _RELATIVE_ZERO = 1e-9
 """Relative spread of resamples below which they differ by rounding alone."""
@@ -110,7 +113,7 @@ def difference(a: Estimate, b: Estimate, level: float) -> Difference:
     return Difference(a.value, b.value, apart, apart - half, apart + half, p)
 
 
-def estimate(value: float, resampled: F64, blocks: float) -> Estimate:
+def estimate(value: float, resampled: F64, blocks: float, strata: int = 1) -> Estimate:
     """Make an estimate of a value and those of its resamples.
 
     Parameters
@@ -121,12 +124,19 @@ def estimate(value: float, resampled: F64, blocks: float) -> Estimate:
     blocks : float
         What was drawn independently (`resample.freedom`): variances of resamples are too
         small by (n - 1) / n.
+    strata : int, optional
+        What they were drawn within (`resample.strata`); variances of several are right.
     """
     known = resampled[~np.isnan(resampled)]
-    if blocks <= 1 or known.size < (1 - MOST_UNKNOWN) * resampled.size or known.size < 2:
-        return Estimate(value, np.nan, max(blocks - 1, 0.0))
-    error = float(known.std()) * float(np.sqrt(blocks / (blocks - 1)))
-    return Estimate(value, error, blocks - 1)
+    free = max(blocks - strata, 0.0)
+    if not free or known.size < max((1 - MOST_UNKNOWN) * resampled.size, 2):
+        return Estimate(value, np.nan, free)
+    error = float(known.std())
+    if error <= _RELATIVE_ZERO * abs(value) and blocks < LEAST_DRAWN:
+        return Estimate(value, np.nan, free)
+    if strata == 1:
+        error *= float(np.sqrt(blocks / (blocks - 1)))
+    return Estimate(value, error, free)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +149,13 @@ class Draws:
         As `resample.weights` returns them.
     blocks : float
         As `resample.freedom`.
+    strata : int, optional
+        As `resample.strata`.
     """
 
     weights: F64
     blocks: float
+    strata: int = 1
 
     @property
     def units(self) -> int:
@@ -162,7 +175,7 @@ class Draws:
         bottom = self.weights @ np.bincount(unit, under, self.units)
         found = np.divide(top, bottom, out=np.full(top.size, np.nan), where=bottom > 0)
         value = float(over.sum()) / whole if whole else np.nan
-        return estimate(value, found, self.blocks)
+        return estimate(value, found, self.blocks, self.strata)
 
     def mean(self, unit: I64, values: F64) -> Estimate:
         """Estimate a mean; NaN values are left out.
@@ -174,6 +187,22 @@ class Draws:
         """
         known = ~np.isnan(values)
         return self.ratio(unit[known], values[known], np.ones(int(known.sum())))
+
+    def share(self, unit: I64, holds: Bool) -> Estimate:
+        """Estimate how often something holds; never or always is not for sure.
+
+        Where resamples do not vary, the error is that of one more unit that is otherwise.
+
+        Parameters
+        ----------
+        unit : (k,) int64
+        holds : (k,) bool
+        """
+        found = self.mean(unit, holds.astype(np.float64))
+        drawn = min(self.blocks, float(np.unique(unit).size))
+        if found.error == 0 and found.value in (0.0, 1.0):
+            return Estimate(found.value, 1 / (drawn + 1), found.freedom)
+        return found
 
     def quantile(self, unit: I64, values: F64, q: Sequence[float]) -> list[Estimate]:
         """Estimate quantiles; NaN values are left out.
@@ -206,6 +235,7 @@ class Draws:
                 float(np.quantile(values, one)),
                 _at(cumulated, upper, (total - 1) * one, total > 0),
                 self.blocks,
+                self.strata,
             )
             for one in q
         ]

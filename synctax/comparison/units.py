@@ -7,14 +7,22 @@ import numpy as np
 
 from synctax.arrays import F64, I64, NS_PER_US
 from synctax.collectives.tax import Tax
-from synctax.comparison.resample import Series, block_length, freedom, pieces_of, weights
+from synctax.comparison.resample import (
+    Series,
+    block_length,
+    freedom,
+    pieces_of,
+    strata,
+    weights,
+)
 from synctax.comparison.stats import Draws
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
 
 LEAST_STEPS = 2
-"""Of fewer marked steps nothing can be drawn: neighbouring collectives are instead."""
+"""Of fewer marked steps in a single window nothing can be drawn: neighbouring collectives
+are instead. Windows of one step each are their own steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +68,9 @@ def run_of(tax: Tax, found: "Attribution | None" = None) -> Run:
         Of the same tax.
     """
     step, windows = tax.matches.step, _windows(tax)
+    least = 1 if len(windows) > 1 else LEAST_STEPS
     stepped = all(
-        np.unique(step[slots][step[slots] >= 0]).size >= LEAST_STEPS for slots in windows
+        np.unique(step[slots][step[slots] >= 0]).size >= least for slots in windows
     )
     unit = np.full(len(tax.matches), -1, np.int64)
     sizes: list[int] = []
@@ -107,7 +116,8 @@ def side_of(runs: tuple[Run, ...], resamples: int, random: np.random.Generator) 
     random : Generator
     """
     series = [run.series for run in runs]
-    return Side(runs, Draws(weights(series, resamples, random), freedom(series)))
+    drawn = weights(series, resamples, random)
+    return Side(runs, Draws(drawn, freedom(series), strata(series)))
 
 
 def _windows(tax: Tax) -> list[I64]:

@@ -168,11 +168,9 @@ def _worth(one: Difference) -> bool:
 
 def _causes(found: "Comparison") -> list[str]:
     """Name what causes more or less tax than before, in each group."""
-    from synctax.comparison.comparison import adjusted
-
     if not found.caused:
         return []
-    real = found.is_change(adjusted([one.found for one in found.caused]))
+    real = found.caused_changed
     said = []
     for group in dict.fromkeys(one.culprit.group for one in found.caused):
         first = {kind: _first(found.caused, real, group, kind) for kind in KINDS}
@@ -246,8 +244,6 @@ def _straggler(found: "Comparison") -> list[str]:
 
 
 def _fit(found: "Comparison") -> list[str]:
-    from synctax.comparison.comparison import adjusted
-
     fits = found.fits
     if fits is None or not fits.changes:
         why = [
@@ -258,7 +254,7 @@ def _fit(found: "Comparison") -> list[str]:
         return ["how waits grow was not compared; " + "; ".join(why)] if why else []
     changes = dict(fits.changes)
     one = changes["tau_us@512"]
-    real = found.is_change(adjusted([change for _, change in fits.changes]))
+    real = found.fit_changed
     if not real[list(changes).index("tau_us@512")]:
         return []
     text = (

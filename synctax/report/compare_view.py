@@ -30,7 +30,7 @@ MOST_CULPRITS = 8
 MARK = "*"
 """Stands after a difference that is more than chance explains."""
 
-_TOLD = ("resampled", "one_run")
+_TOLD = ("resampled", "one_run", "run_in_both")
 
 
 def parts(found: "Comparison") -> "list[RenderableType]":

@@ -1,17 +1,22 @@
 """What changed between two runs whose difference is known."""
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_equal
 
 from synctax.attribution.attribute import attribute
 from synctax.attribution.blocks import block_times
 from synctax.collectives.summary import summary
 from synctax.comparison.compare import compare
 from synctax.comparison.comparison import Comparison
+from synctax.comparison.culprits import Blame, _none
 from synctax.comparison.kernels import COMPUTE, KEPT, _evenly, kernels_of
 from synctax.comparison.options import Options
+from synctax.comparison.stats import Estimate, benjamini_hochberg
 from synctax.comparison.units import run_of
 from synctax.errors import SynctaxError
 from synctax.trace import names
@@ -112,7 +117,7 @@ def test_swapped_sides_turn_every_sign(late, attributed):
     for one in late.changes:
         other = back.find(one.group, one.op, one.quantity)
         assert other is not None
-        assert other.found.difference == -one.found.difference
+        assert_allclose(other.found.difference, -one.found.difference, rtol=0)
     assert "fell from" in back.verdict()[0]
 
 
@@ -246,6 +251,61 @@ def test_what_is_not_the_same_setup_is_said(taxes, tmp_path, changed, said):
 
 def test_the_same_setup_is_not_called_unlike(late):
     assert {note.reason for note in late.notes} == {"resampled", "one_run"}
+
+
+def test_a_run_is_not_twice_on_a_side_nor_unsaid_on_both(taxes, tmp_path):
+    shutil.copytree(Path(taxes[0].matches.ranks[0].path).parent, tmp_path / "copy")
+    copy = tax_of(tmp_path / "copy")
+    with pytest.raises(SynctaxError, match="runs 1 and 2 of A hold the same traces"):
+        compare([taxes[0], copy], taxes[1], options=FAST)
+    notes = compare(taxes[0], [taxes[1], copy], options=FAST).notes
+    assert [note.count for note in notes if note.reason == "run_in_both"] == [1]
+
+
+def test_a_rank_without_a_trace_has_not_improved(taxes, tmp_path):
+    several = attribute(tax_of(make(tmp_path / "a", seed=3, tp=4, layers=1)), workers=1)
+    make(tmp_path / "b", seed=3, tp=4, layers=1)
+    next((tmp_path / "b").rglob("*rank3*")).unlink()
+    fewer = attribute(tax_of(tmp_path / "b"), workers=1)
+    found = compare(several, fewer, options=FAST)
+    assert 3 not in {one.culprit.rank for one in found.caused}
+    told = [note.detail for note in found.notes if note.reason == "ranks_only_in_one"]
+    assert "1 rank only in A (3)" in told[0]
+
+
+def test_culprits_of_other_operations_are_not_compared(attributed, tmp_path):
+    other = attribute(tax_of(make(tmp_path, seed=2, tp_op="all_reduce")), workers=1)
+    found = compare(attributed[0], other, options=FAST)
+    assert found.caused == ()
+    assert "culprits_differ" in {note.reason for note in found.notes}
+
+
+def test_never_seen_is_as_uncertain_as_one_more_unit_with_it():
+    here = Blame(Estimate(1.0, 0.1, 4.0), 0.1, 1.0, 2.0, 7.0, 1.0)
+    other = Blame(Estimate(7.0, 0.5, 9.0), 0.2, 7.0, 32.0, 10.0, 16.0)
+    # one collective more of 8 that has 32 us of it
+    assert _none(other, here) == Estimate(0.0, 4.0, 6.0)
+    assert np.isnan(_none(other, replace(here, drawn=4.0)).error)
+
+
+def test_windows_of_one_step_are_steps(taxes, tmp_path):
+    for number in range(2):
+        made = make(tmp_path / "made", seed=number, steps=1)
+        there = next(made.rglob("*rank0*")).parent
+        there.rename(tmp_path / f"iteration_{number}")
+        shutil.rmtree(made)
+    run = run_of(tax_of(tmp_path))
+    assert (run.stepped, run.series.sizes) == (True, (1, 1))
+    found = compare(tax_of(tmp_path), taxes[0], options=FAST)
+    assert not found.changed.any()
+    assert any("too few to say what is chance" in note.detail for note in found.notes)
+
+
+def test_rows_culprits_and_fit_are_looked_at_together(late):
+    p = [*late.p_adjusted, *late.culprits()["p_adjusted"], *late.fit()["p_adjusted"]]
+    raw = [*late.to_frame()["p"], *late.culprits()["p"], *late.fit()["p"]]
+    assert_equal(np.array(p, float), benjamini_hochberg(np.array(raw, float)))
+    assert late.tested == np.isfinite(np.array(raw, float)).sum()
 
 
 def test_rows_of_one_side_have_no_difference(taxes, tmp_path):

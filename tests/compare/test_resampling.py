@@ -14,6 +14,7 @@ from synctax.comparison.resample import (
     block_length,
     freedom,
     pieces_of,
+    strata,
     weights,
 )
 from synctax.comparison.stats import (
@@ -32,7 +33,7 @@ finite = st.floats(-1e6, 1e6)
 
 def draws_of(series: list[Series], resamples: int = 200, seed: int = 0) -> Draws:
     random = np.random.default_rng(seed)
-    return Draws(weights(series, resamples, random), freedom(series))
+    return Draws(weights(series, resamples, random), freedom(series), strata(series))
 
 
 @given(sizes, st.integers(1, 5), st.integers(0, 5))
@@ -40,7 +41,7 @@ def test_each_window_is_drawn_as_large_as_it_is(windows, length, seed):
     drawn = draws_of([Series(tuple(windows), length)], 20, seed).weights
     ends = np.cumsum(windows)
     for begin, end in zip(ends - windows, ends, strict=True):
-        assert_array_equal(drawn[:, begin:end].sum(axis=1), end - begin)
+        assert_allclose(drawn[:, begin:end].sum(axis=1), end - begin)
 
 
 @given(st.integers(1, 4), st.integers(1, 6), st.integers(0, 5))
@@ -57,6 +58,46 @@ def test_of_several_runs_whole_runs_are_drawn(runs, seed):
     drawn = draws_of([Series((3,), 1)] * runs, 20, seed).weights.reshape(20, runs, 3)
     assert (drawn == drawn[:, :, :1]).all()
     assert (drawn[:, :, 0].sum(axis=1) == runs).all()
+
+
+@given(st.lists(st.integers(1, 4), min_size=5, max_size=8), st.integers(0, 5))
+def test_of_many_windows_whole_windows_are_drawn(windows, seed):
+    draws = draws_of([Series(tuple(windows), 1)], 20, seed)
+    begins = np.cumsum(windows) - windows
+    each = draws.weights[:, begins]
+    assert_array_equal(draws.weights, np.repeat(each, windows, axis=1))
+    assert (each.sum(axis=1) == len(windows)).all()
+    assert (draws.blocks, draws.strata) == (len(windows), 1)
+
+
+@given(st.integers(2, 4), st.integers(2, 6), st.integers(0, 5))
+def test_within_few_windows_means_have_the_variance_of_strata(windows, size, seed):
+    values = np.random.default_rng(seed).normal(size=(windows, size))
+    draws = draws_of([Series((size,) * windows, 1)], 4000, seed)
+    found = draws.mean(np.arange(values.size), values.ravel())
+    wanted = np.sqrt((values.var(axis=1, ddof=1) / size).sum()) / windows
+    assert found.error == pytest.approx(wanted, rel=0.1)
+    assert found.freedom == windows * (size - 1)
+
+
+@pytest.mark.parametrize("windows", [(1, 1, 1, 1), (9, 1)])
+def test_a_few_windows_of_one_step_tell_nothing_of_chance(windows):
+    draws = draws_of([Series(windows, 1)])
+    values = np.arange(float(sum(windows)))
+    assert np.isnan(draws.mean(np.arange(values.size), values).error)
+
+
+@pytest.mark.parametrize(("drawn", "known"), [(4, False), (5, True)])
+def test_few_draws_without_spread_are_no_proof(drawn, known):
+    draws = draws_of([Series((2,), 1)] * drawn)
+    flat = draws.mean(np.arange(2 * drawn), np.full(2 * drawn, 7.0))
+    assert np.isnan(flat.error) != known
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_always_and_never_are_not_for_sure(holds):
+    found = draws_of([Series((9,), 1)]).share(np.arange(9), np.full(9, holds))
+    assert (found.value, found.error) == (float(holds), 0.1)
 
 
 def test_every_unit_is_drawn_as_often_as_any_other():
@@ -101,7 +142,7 @@ def test_quantiles_are_those_of_the_values_that_were_drawn(pairs, q, seed):
     again = np.repeat(values, weight[0, unit].astype(int))
     if not again.size:
         return
-    twice = Draws(np.concatenate([weight, weight]), 2.0)
+    twice = Draws(np.concatenate([weight, weight]), 5.0)
     found = twice.quantile(unit, values, [q])[0]
     assert found.value == np.quantile(values, q)
     # two equal draws: the error is 0 unless the two differ from each other
