@@ -68,10 +68,12 @@ def below(share: float) -> str:
 
     Examples
     --------
-    >>> below(0.372613), below(-0.0001), below(-0.000001)
-    ('37.26 %', '−0.01 %', '0.00 %')
+    >>> below(0.372613), below(-0.0001), below(-0.000001), below(0.999999)
+    ('37.26 %', '−0.01 %', '0.00 %', '> 99.99 %')
     """
     text = f"{100 * share:.2f} %"
+    if share < 1 and text == "100.00 %":
+        return "> 99.99 %"
     return text.removeprefix("-") if float(text[:-2]) == 0 else text.replace("-", "−")
 
 

@@ -83,19 +83,39 @@ def _head(story: "Story") -> list[str]:
 
 def _windows(story: "Story") -> str:
     """Say how long the windows are, and whether they tell when ranks arrived."""
-    slow, fast = story.slow, story.fast
-    needed = (
-        f"rank {slow.rank} needed {_us(slow.window_ns)}, "
-        f"rank {fast.rank} {_us(fast.window_ns)}"
+    return (
+        windows_apart(story) or f"both left {story.fence} together; then {_needed(story)}"
     )
-    longer_ns = slow.window_ns - fast.window_ns
+
+
+def windows_apart(story: "Story") -> str:
+    """Say why windows differ by something else than the tax.
+
+    Parameters
+    ----------
+    story : Story
+
+    Returns
+    -------
+    str
+        Empty where they tell when ranks arrived.
+    """
+    longer_ns = story.slow.window_ns - story.fast.window_ns
     far_ns = max(APART_SHARE * story.tax_ns, APART_US * NS_PER_US)
     if abs(longer_ns - story.tax_ns) <= far_ns:
-        return f"both left {story.fence} together; then {needed}"
+        return ""
     return (
-        f"after {story.fence} {needed}: windows differ by {_us(longer_ns)}, arrivals by "
-        f"{_us(story.tax_ns)}; the rest is how far apart they left that collective, or the "
-        "ends of this one lie"
+        f"after {story.fence} {_needed(story)}: windows differ by {_us(longer_ns)}, "
+        f"arrivals by {_us(story.tax_ns)}; the rest is how far apart they left that "
+        "collective, or the ends of this one lie"
+    )
+
+
+def _needed(story: "Story") -> str:
+    slow, fast = story.slow, story.fast
+    return (
+        f"rank {slow.rank} needed {_us(slow.window_ns)}, "
+        f"rank {fast.rank} {_us(fast.window_ns)}"
     )
 
 

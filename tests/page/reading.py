@@ -81,7 +81,7 @@ SCRIPTS = [{"type": "application/json", "id": "page-data"}, {}, {}]
 _ELEMENTS = """
     html head meta title style body a header h1 h2 h3 p button noscript nav ul ol li main
     section dl div dt dd form label select option input output table caption thead tbody
-    tr th td figure figcaption details summary pre script
+    tr th td figure figcaption details summary pre script span
 """
 KNOWN = frozenset(_ELEMENTS.split())
 """The only elements of a page."""

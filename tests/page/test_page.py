@@ -26,6 +26,7 @@ from synctax.report.page import Missing, Options, Worth, page
 from synctax.report.page.assets import asset
 from synctax.report.page.markup import Texts, element, joined, script_json
 from synctax.report.page.tables import MAX_ROWS, column, table
+from synctax.report.story_view import windows_apart
 from synctax.texts import is_absent
 from tests.attribution.examples import attributed
 from tests.collectives.job import C, rank
@@ -276,6 +277,7 @@ def test_paths_are_the_stories() -> None:
     first, one = story(found, int(order[0])), told["paths"][0]
     assert one["name"] == first.name
     assert one["fence"] == f"all ranks left {first.fence}"
+    assert one["apart"] == windows_apart(first) == ""
     assert strings[one["culprit"]] == first.culprit
     for side, of in (("slow", first.slow), ("fast", first.fast)):
         events = one[side]["ev"]

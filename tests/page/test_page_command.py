@@ -1,5 +1,6 @@
 """`synctax report`: what it reads, writes and says, and how it fails."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,6 +93,21 @@ def test_an_input_is_not_overwritten(run: Run, tmp_path: Path) -> None:
     assert told.exit_code == 2
     assert "would overwrite what is read as --manifest" in told.stderr
     assert manifest.read_text() == "file,rank\n"
+
+
+def test_a_trace_that_was_measured_last_is_not_overwritten(
+    run: Run, tmp_path: Path, workspace: Path
+) -> None:
+    traces = tmp_path / "traces"
+    shutil.copytree(EXAMPLE, traces)
+    assert run("measure", traces, "--workspace", workspace, "-q").exit_code == 0
+    target = tmp_path / "report.html"
+    target.symlink_to(next(traces.glob("*.json.gz")))
+    before = target.read_bytes()
+    told = run("report", "-o", target, "--workspace", workspace)
+    assert told.exit_code == 2
+    assert "is one of the traces that are read" in told.stderr
+    assert target.read_bytes() == before
 
 
 def test_later_stages_that_fail_say_why_on_the_page(

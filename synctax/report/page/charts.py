@@ -48,14 +48,16 @@ _CAPTIONS = {
 }
 
 
-def chart(name: str, counted: str) -> Html:
+def chart(name: str, counted: str, *, more: str = "") -> Html:
     """Make the place of a chart, with its caption.
 
     Parameters
     ----------
     name : str
     counted : str
-        How many of what it shows.
+        How many of what it shows; of collectives, the filters change it.
+    more : str
+        Which of them.
     """
     place = element(
         "div",
@@ -66,7 +68,8 @@ def chart(name: str, counted: str) -> Html:
             "aria-label": _LABELS[name],
         },
     )
-    caption = f"{_CAPTIONS[name]}. n = {counted}."
+    told = element("span", counted, attributes={"class": "n"})
+    caption = [f"{_CAPTIONS[name]}. n = ", told, f" {more}." if more else "."]
     return element(
         "figure",
         place,

@@ -10,6 +10,7 @@ from synctax.arrays import ABSENT, I64, NS_PER_US
 from synctax.attribution.story import story
 from synctax.report.page.columns import Codes, Columns, result_of
 from synctax.report.page.markup import Texts, script_json
+from synctax.report.story_view import windows_apart
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
@@ -116,6 +117,7 @@ def _path(told: "Story", row: int, codes: Codes) -> dict[str, Any]:
         "row": row,
         "name": codes.texts.plain(told.name),
         "fence": codes.texts.plain(f"all ranks left {told.fence}"),
+        "apart": codes.texts.sentence(windows_apart(told)),
         "culprit": number(told.culprit),
         "culprit_us": _us(told.culprit_ns),
         "origin": number(told.origin or None),

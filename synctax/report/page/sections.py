@@ -37,13 +37,14 @@ def measure(content: Content, columns: Columns, texts: Texts) -> Html:
     """How long ranks wait: by group and operation, over time, by rank."""
     tax = content.tax
     decided = int((tax.waits.straggler[tax.used] >= 0).sum())
-    with_one = f"{counted(decided, 'collective')} in which one rank was last"
+    with_one, which = counted(decided, "collective"), "in which one rank was last"
+    told = int(np.isfinite(columns.columns["tax_us"]).sum())
     said = [*content.measured_said, lost(tax)]
     charts = [
         chart("tax-cdf", counted(int(tax.used.sum()), "collective")),
-        chart("ranks", with_one) if decided else None,
-        chart("timeline", counted(columns.slots.size, "collective")),
-        chart("last", with_one) if decided else None,
+        chart("ranks", with_one, more=which) if decided else None,
+        chart("timeline", counted(told, "collective")),
+        chart("last", with_one, more=which) if decided else None,
     ]
     return section(
         "measure",
@@ -70,7 +71,11 @@ def attribute(content: Content, columns: Columns, texts: Texts, note: str) -> Ht
     """Who made the others wait: classes, sentences, the list of all collectives."""
     title = "Attribute: who made the others wait, and why"
     why = content.attribution
-    told = _why(why, texts) if isinstance(why, Missing) else _blamed(content, why, texts)
+    told = (
+        _why(why, texts)
+        if isinstance(why, Missing)
+        else _blamed(content, why, columns, texts)
+    )
     return section(
         "attribute",
         title,
@@ -86,17 +91,21 @@ def attribute(content: Content, columns: Columns, texts: Texts, note: str) -> Ht
     )
 
 
-def _blamed(content: Content, found: "Attribution", texts: Texts) -> list[Html]:
+def _blamed(
+    content: Content, found: "Attribution", columns: Columns, texts: Texts
+) -> list[Html]:
     rows = records(found.to_frame())
     count = int(found.used.sum())
     parts = [_verdict(group, told, texts) for group, told in content.verdicts.items()]
     if not count:
         return parts
+    own = columns.columns
+    both = np.isfinite(own["variation_us"]) & np.isfinite(own["tax_us"])
     return [
         *parts,
         tables.classes(rows, texts),
         chart("classes", counted(count, "collective")),
-        chart("variation", counted(count, "collective")),
+        chart("variation", counted(int(both.sum()), "collective")),
     ]
 
 

@@ -1,6 +1,6 @@
 """Tables of the page: the same columns as on the terminal, with values to sort by."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -226,12 +226,12 @@ def growth(rows: Sequence[Row], texts: Texts) -> Html:
     columns = [
         column(rows, "n", "ranks"),
         column(rows, "tau_us", "Gumbel", time_us),
-        *_bounds(rows, "tau", time_us, "us"),
+        *_bounds(rows, "tau", "Gumbel"),
         column(rows, "tau_gev_us", "GEV", time_us),
-        *_bounds(rows, "tau_gev", time_us, "us"),
+        *_bounds(rows, "tau_gev", "GEV"),
         column(rows, "tau_lmoments_us", "L-moments", time_us),
         column(rows, "tau_deviations_us", "deviations", time_us),
-        *_bounds(rows, "tau_deviations", time_us, "us"),
+        *_bounds(rows, "tau_deviations", "deviations"),
         column(rows, "measured_us", "measured", time_us),
     ]
     caption = "Mean wait of a rank by the number of ranks, by each predictor"
@@ -271,12 +271,11 @@ def notes(found: "Sequence[NoteLike]", texts: Texts) -> Html:
     return table("table-notes", caption, columns, texts, rest="all: --format json")
 
 
-def _bounds(
-    rows: Sequence[Row], name: str, show: Callable[[float], str], unit: str
-) -> tuple[Column, Column]:
+def _bounds(rows: Sequence[Row], name: str, title: str) -> tuple[Column, Column]:
+    """The interval of a predictor, with its name: any of them may be left out."""
     return (
-        column(rows, f"{name}_lo_{unit}", "from", show),
-        column(rows, f"{name}_hi_{unit}", "to", show),
+        column(rows, f"{name}_lo_us", f"{title} from", time_us),
+        column(rows, f"{name}_hi_us", f"{title} to", time_us),
     )
 
 

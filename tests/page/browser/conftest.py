@@ -49,6 +49,39 @@ def example(browser: Any, report: Callable[..., Path], tmp_path_factory: Any) ->
     return report(EXAMPLE, tmp_path_factory.mktemp("page") / "example.html")
 
 
+@pytest.fixture(scope="session")
+def opened(browser: Any, example: Path) -> Iterator[tuple[Any, list[str]]]:
+    """The page of the example, opened once, and what went wrong in it."""
+    context = browser.new_context(
+        viewport={"width": 1400, "height": 900}, reduced_motion="reduce"
+    )
+    context.set_default_timeout(15_000)
+    page, trouble = context.new_page(), []
+    page.on("console", lambda said: trouble.append(f"{said.type}: {said.text}"))
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.goto(example.as_uri())
+    page.wait_for_selector("html[data-chart-ready='1']", state="attached")
+    yield page, trouble
+    context.close()
+
+
+@pytest.fixture
+def shown(opened: tuple[Any, list[str]]) -> Iterator[Any]:
+    """The page of the example, shared by tests that leave it as a reader might.
+
+    Filters and what was chosen are reset after each; sorting stays.
+    """
+    page, trouble = opened
+    trouble.clear()
+    yield page
+    page.mouse.move(1, 1)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Escape")
+    page.evaluate("document.getElementById('filters').reset(); scrollTo(0, 0)")
+    settled(page)
+    assert trouble == []
+
+
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Callable[..., Any]]:
     """Open a page; whatever goes wrong in it while the test runs fails the test."""
@@ -114,4 +147,4 @@ def points(page: Any, chart: str) -> dict[str, int]:
 
 def settled(page: Any) -> None:
     """Let the page take in what was typed: it waits until nobody types."""
-    page.wait_for_timeout(200)
+    page.wait_for_timeout(150)

@@ -1,5 +1,6 @@
 """Filters, the list of collectives, and the two critical paths of one."""
 
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -28,8 +29,8 @@ def rows_with(page: Any, wanted: Callable[[dict[str, Any]], bool]) -> int:
     return sum(wanted(dict(zip(names, row, strict=True))) for row in rows)
 
 
-def test_group_and_operation_reduce_list_and_charts(visit: Visit, example: Path) -> None:
-    page = visit(example)
+def test_group_and_operation_reduce_list_and_charts(shown: Any) -> None:
+    page = shown
     data = data_of(page)
     whole = count(page)
     assert whole == len(data["collectives"]["group"])
@@ -61,10 +62,8 @@ def test_group_and_operation_reduce_list_and_charts(visit: Visit, example: Path)
     assert page.locator("#collectives .empty").count() == 0
 
 
-def test_steps_are_inclusive_and_leave_out_what_has_none(
-    visit: Visit, example: Path
-) -> None:
-    page = visit(example)
+def test_steps_are_inclusive_and_leave_out_what_has_none(shown: Any) -> None:
+    page = shown
     first, last = data_of(page)["steps"]
     page.fill("#filter-from", str(first + 1))
     page.fill("#filter-to", str(last - 1))
@@ -74,8 +73,41 @@ def test_steps_are_inclusive_and_leave_out_what_has_none(
     assert count(page) == inside
 
 
-def test_search_finds_a_rank_that_was_last(visit: Visit, example: Path) -> None:
-    page = visit(example)
+CAPTIONED = ["tax-cdf", "last", "timeline", "variation", "classes", "ranks"]
+
+NUMBERS = """names => names.map(name => document.getElementById(`chart-${name}`)
+    .closest("figure").querySelector(".n").textContent)"""
+
+
+def test_captions_tell_how_many_collectives_the_filters_leave(
+    shown: Any, example: Path
+) -> None:
+    page = shown
+    written = re.findall(r'<span class="n">(\d+ collectives)</span>', example.read_text())
+    assert sorted(page.evaluate(NUMBERS, CAPTIONED)) == sorted(written)
+    page.fill("#filter-from", "4")
+    settled(page)
+    late = [lambda row: row["step"] >= 4 and row["counted"]]
+    late.append(lambda row: late[0](row) and row["last"] >= 0)
+    late.append(lambda row: row["step"] >= 4 and row["tax_us"] is not None)
+    late.append(lambda row: late[2](row) and row["variation_us"] is not None)
+    late.append(lambda row: late[0](row) and row["class"] >= 0)
+    late.append(late[1])
+    assert page.evaluate(NUMBERS, CAPTIONED) == [
+        f"{rows_with(page, one)} collectives" for one in late
+    ]
+    page.fill("#filter-to", "2")
+    settled(page)
+    assert (
+        page.locator("#filter-count")
+        .inner_text()
+        .endswith(": the first step is after the last")
+    )
+    assert set(page.evaluate(NUMBERS, CAPTIONED)) == {"0 collectives"}
+
+
+def test_search_finds_a_rank_that_was_last(shown: Any) -> None:
+    page = shown
     rank = data_of(page)["ranks"].index(5)
     own = rows_with(page, lambda row: row["last"] == rank)
     assert 0 < own < rows_with(page, lambda row: True)
@@ -87,8 +119,8 @@ def test_search_finds_a_rank_that_was_last(visit: Visit, example: Path) -> None:
         settled(page)
 
 
-def test_words_of_a_search_all_have_to_fit(visit: Visit, example: Path) -> None:
-    page = visit(example)
+def test_words_of_a_search_all_have_to_fit(shown: Any) -> None:
+    page = shown
     names = data_of(page)["names"]
     gemm = names["classes"].index("gemm")
     page.fill("#filter-text", "gemm rank 2")
@@ -105,20 +137,20 @@ def test_list_sorts_by_every_column(visit: Visit, example: Path) -> None:
     columns = data_of(page)["collectives"]
     heads = page.locator("#collectives [role=columnheader]").all()
     assert heads[1].get_attribute("aria-sort") == "descending"
-    assert shown(page, 1)[0] == shown_tax(
+    assert cells(page, 1)[0] == shown_tax(
         max(t for t in columns["tax_us"] if t is not None)
     )
     for at, head in enumerate(heads):
         head.locator("button").click()
         assert head.get_attribute("aria-sort") in ("ascending", "descending")
-        sorted_one_way = shown(page, at)
+        sorted_one_way = cells(page, at)
         head.locator("button").click()
-        assert len(set(sorted_one_way)) == 1 or shown(page, at) != sorted_one_way, at
+        assert len(set(sorted_one_way)) == 1 or cells(page, at) != sorted_one_way, at
         others = [o for o in heads if o.get_attribute("aria-sort") != "none"]
         assert len(others) == 1
 
 
-def shown(page: Any, column: int) -> list[str]:
+def cells(page: Any, column: int) -> list[str]:
     """Read the cells in sight of a column of the list."""
     told: list[str] = page.eval_on_selector_all(
         ".grid-row", "(rows, c) => rows.map(r => r.children[c].textContent)", column
@@ -131,10 +163,8 @@ def shown_tax(us: float) -> str:
     return f"{us / 1000:.3g} ms"
 
 
-def test_click_on_a_row_shows_both_paths_and_escape_leaves(
-    visit: Visit, example: Path
-) -> None:
-    page = visit(example)
+def test_click_on_a_row_shows_both_paths_and_escape_leaves(shown: Any) -> None:
+    page = shown
     page.locator(".grid-row").first.click()
     check_paths(page, largest(page))
     page.keyboard.press("Escape")
@@ -142,8 +172,8 @@ def test_click_on_a_row_shows_both_paths_and_escape_leaves(
     assert page.locator(".grid-row[aria-selected=true]").count() == 0
 
 
-def test_click_on_a_point_shows_both_paths(visit: Visit, example: Path) -> None:
-    page = visit(example)
+def test_click_on_a_point_shows_both_paths(shown: Any) -> None:
+    page = shown
     row = largest(page)
     for chart in ("timeline", "variation"):
         page.locator(f"#chart-{chart}").scroll_into_view_if_needed()
@@ -202,10 +232,8 @@ def check_paths(page: Any, row: int) -> None:
     assert left["x"] + left["width"] < right["x"]
 
 
-def test_pointer_and_arrows_link_an_event_with_its_counterpart(
-    visit: Visit, example: Path
-) -> None:
-    page = visit(example)
+def test_pointer_and_arrows_link_an_event_with_its_counterpart(shown: Any) -> None:
+    page = shown
     page.locator(".grid-row").first.click()
     data = data_of(page)
     path = data["paths"][data["collectives"]["path"][largest(page)]]
@@ -232,10 +260,8 @@ def test_pointer_and_arrows_link_an_event_with_its_counterpart(
     assert page.locator("tr.linked[data-side=slow]").get_attribute("data-event") == "1"
 
 
-def test_chart_of_the_paths_holds_every_event_gap_and_the_wait(
-    visit: Visit, example: Path
-) -> None:
-    page = visit(example)
+def test_chart_of_the_paths_holds_every_event_gap_and_the_wait(shown: Any) -> None:
+    page = shown
     page.locator(".grid-row").first.click()
     data = data_of(page)
     path = data["paths"][data["collectives"]["path"][largest(page)]]

@@ -81,3 +81,58 @@ def test_traces_with_hostile_names_run_nothing(
     shown = page.content()
     assert "&lt;img src=x onerror=alert(1)&gt;" in shown
     look_everywhere(page)
+
+
+OBJECTS = ("hasOwnProperty", "__proto__")
+
+
+def test_names_that_every_object_has_are_drawn_and_switched_off(
+    visit: Visit, tmp_path: Path
+) -> None:
+    data = page_data(8, 60, paths=4)
+    data["names"]["roles"] = list(OBJECTS)
+    data["names"]["classes"][0] = "valueOf"
+    for row in range(0, 60, 9):
+        data["collectives"]["class"][row] = -1
+    path = data["paths"][0]
+    path["apart"] = "windows differ by 3 ms"
+    at = tmp_path / "objects.html"
+    at.write_text(page_html(data), "utf-8")
+    page = visit(at)
+    off = page.evaluate("""() => ["ranks", "timeline"].map(name => {
+        const chart = echarts.getInstanceByDom(document.getElementById(`chart-${name}`));
+        const names = chart.getOption().series.map(one => one.name).filter(one => one);
+        for (const own of names) {
+            chart.dispatchAction({ type: "legendToggleSelect", name: own });
+        }
+        const selected = chart.getOption().legend[0].selected;
+        return names.map(own => [own, selected[own]]);
+    })""")
+    assert [own.strip("\u200b") for own, _ in off[0]] == list(OBJECTS)
+    assert {chosen for names in off for _, chosen in names} == {False}
+    kinds = [own.strip("\u200b") for own, _ in off[1]]
+    assert kinds[-1] == "not attributed"
+    assert "valueOf" in kinds
+    # the wait is told once: where windows differ by something else, with why
+    page.locator(".grid-row").first.click()
+    assert "Windows differ by 3 ms." in page.locator("#paths").inner_text()
+
+
+def test_a_chart_that_fails_leaves_a_sentence_and_the_others(
+    browser: Any, tmp_path: Path
+) -> None:
+    data = page_data(8, 60, paths=4)
+    data["ranks_of_group"] = [None] * len(data["ranks_of_group"])
+    at = tmp_path / "failing.html"
+    at.write_text(page_html(data), "utf-8")
+    page, said = browser.new_page(), []
+    page.on("console", lambda one: said.append(one.text))
+    page.goto(at.as_uri())
+    page.wait_for_selector("html[data-chart-ready='1']", state="attached")
+    assert page.locator("figure:has(#chart-last) .missing").inner_text() == (
+        "This chart could not be drawn."
+    )
+    assert not page.locator("#chart-last").is_visible()
+    assert page.locator(".chart:visible canvas").count() >= 5
+    assert [one.partition(":")[0] for one in said] == ["chart last"]
+    page.close()

@@ -29,10 +29,8 @@ CHARTS = (
 Visit = Callable[..., Any]
 
 
-def test_every_section_is_there_and_charts_draw_every_collective(
-    visit: Visit, example: Path
-) -> None:
-    page = visit(example)
+def test_every_section_is_there_and_charts_draw_every_collective(shown: Any) -> None:
+    page = shown
     for name in SECTIONS:
         assert page.locator(f"section#{name} h2").is_visible(), name
         assert page.locator(f"nav a[href='#{name}']").count() == 1, name
@@ -48,10 +46,8 @@ def test_every_section_is_there_and_charts_draw_every_collective(
     assert sum(points(page, "variation").values()) == both
 
 
-def test_shares_of_ranks_are_those_of_their_collectives(
-    visit: Visit, example: Path
-) -> None:
-    page = visit(example)
+def test_shares_of_ranks_are_those_of_their_collectives(shown: Any) -> None:
+    page = shown
     data = data_of(page)
     columns = data["collectives"]
     own = [0.0] * len(data["ranks"])
@@ -165,8 +161,8 @@ def test_colours_follow_the_system_until_the_button_is_used(
     assert button.inner_text() == "Light theme"
 
 
-def test_tables_sort_by_value_and_by_name(visit: Visit, example: Path) -> None:
-    page = visit(example)
+def test_tables_sort_by_value_and_by_name(shown: Any) -> None:
+    page = shown
     table = page.locator("#table-ranks")
     heads = table.locator("thead th").all()
     kinds = [head.get_attribute("data-kind") for head in heads]
@@ -192,10 +188,8 @@ def test_tables_sort_by_value_and_by_name(visit: Visit, example: Path) -> None:
     assert heads[number].get_attribute("aria-sort") is None
 
 
-def test_document_has_one_title_headings_in_order_and_names_on_controls(
-    visit: Visit, example: Path
-) -> None:
-    page = visit(example)
+def test_document_has_one_title_headings_in_order_and_names_on_controls(shown: Any) -> None:
+    page = shown
     page.locator(".grid-row").first.click()
     levels = page.eval_on_selector_all(
         "h1, h2, h3, h4, h5, h6", "all => all.map(h => Number(h.tagName[1]))"

@@ -42,6 +42,7 @@
     "path://M4 0h2v4h4v2h-4v4h-2v-4h-4v-2h4z",
     "path://M0 0H10L0 10H10Z",
     "circle",
+    "emptyCircle",
   ];
   const DASHES = ["solid", "dashed", "dotted", [8, 3, 2, 3], [12, 4], [4, 4], [2, 6]];
 
@@ -85,6 +86,26 @@
     return element;
   };
 
+  // ---- names in charts ----
+
+  /** Invisible: it keeps names apart without a trace of it on the screen. */
+  const UNSEEN = "\u200b";
+
+  /** Names as series and categories: ECharts keeps them as keys of plain objects, so names
+      that every object has, such as hasOwnProperty, are made others, and equal ones two. */
+  const forCharts = (list) => {
+    const seen = new Set();
+    return list.map((name) => {
+      let own = name in Object.prototype ? UNSEEN + name : name;
+      while (own !== "" && seen.has(own)) own += UNSEEN;
+      seen.add(own);
+      return own;
+    });
+  };
+
+  const LEGEND_CHARS = 32;
+  const cut = (name, most) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
+
   // ---- columns ----
 
   const column = (name) => table[name];
@@ -92,6 +113,7 @@
   const groupName = (row) => names.groups[table.group[row]];
   const title = (row) => `${groupName(row)} ${names.ops[table.op[row]]} #${table.index[row]}`;
   const named = (list, i) => (i >= 0 && i < list.length ? list[i] : "");
+  const roleNames = forCharts(names.roles);
   const lastRank = (row) => (table.last[row] < 0 ? "" : `rank ${ranks[table.last[row]]}`);
   const aligned = data.clock === "aligned";
 
@@ -117,14 +139,17 @@
     return colors;
   })();
   const SHARED = MOST_COLORS;
-  const colorOfRow = (row) => (table.class[row] < 0 ? SHARED : colorOfClass[table.class[row]]);
+  const NOT_ATTRIBUTED = MOST_COLORS + 1;
+  const colorOfRow = (row) =>
+    table.class[row] < 0 ? NOT_ATTRIBUTED : colorOfClass[table.class[row]];
   const colorNames = (() => {
-    const list = new Array(SHARED + 1).fill("");
+    const list = new Array(NOT_ATTRIBUTED + 1).fill("");
     colorOfClass.forEach((k, c) => {
       if (k < SHARED) list[k] = names.classes[c];
     });
-    list[SHARED] = "other or none";
-    return list;
+    list[SHARED] = "other classes";
+    list[NOT_ATTRIBUTED] = "not attributed";
+    return forCharts(list);
   })();
 
   // ---- filters ----
@@ -224,7 +249,7 @@
         (name) => [name, of(name)],
       ),
     );
-    colors.series = [1, 2, 3, 4, 5, 6, 7, 8].map((k) => of(`series-${k}`));
+    colors.series = [1, 2, 3, 4, 5, 6, 7, 8].map((k) => of(`series-${k}`)).concat(colors.quiet);
     colors.heat = [0, 1, 2, 3].map((k) => of(`heat-${k}`));
     colors.font = style.fontFamily;
   };
@@ -236,10 +261,8 @@
   const narrow = (element) => element.clientWidth < 560;
 
   /** In tooltips braces would set a style of the chart's; such text stays as it reads. */
-  const plain = (name) => {
-    const flat = name.replaceAll("{", "❴").replaceAll("}", "❵").replaceAll("|", "∣");
-    return flat.length > 72 ? `${flat.slice(0, 71)}…` : flat;
-  };
+  const plain = (name) =>
+    cut(name.replaceAll("{", "❴").replaceAll("}", "❵").replaceAll("|", "∣"), 72);
 
   const tooltip = (more) => ({
     renderMode: "richText",
@@ -261,7 +284,8 @@
     grid: { left: 8, right: 24, top: 54, bottom: 30, containLabel: true },
     legend: {
       type: "scroll",
-      top: 0,
+      top: 3,
+      formatter: (name) => cut(name, LEGEND_CHARS),
       left: 0,
       right: 10,
       itemWidth: 18,
@@ -376,7 +400,7 @@
 
   /** Rows of `shown` by colour, with their points in one flat array a colour. */
   const byColor = (rows, point) => {
-    const lists = Array.from({ length: SHARED + 1 }, () => []);
+    const lists = Array.from({ length: NOT_ATTRIBUTED + 1 }, () => []);
     for (const row of rows) if (point(row) !== null) lists[colorOfRow(row)].push(row);
     return lists
       .map((list, k) => {
@@ -404,6 +428,7 @@
     const chosen = state.chosen < 0 ? null : point(state.chosen);
     return {
       rowsOf: parts.map((part) => part.rows),
+      n: parts.reduce((sum, part) => sum + part.rows.length, 0),
       option: base({
         tooltip: tooltip({
           trigger: "item",
@@ -464,12 +489,18 @@
     const lists = new Map();
     for (const row of counted()) {
       if (table.share[row] === null) continue;
-      const key = `${named(names.roles, roleOf(row))} ${names.ops[table.op[row]]}`;
+      const key = roleOf(row) * names.ops.length + table.op[row];
       if (!lists.has(key)) lists.set(key, []);
       lists.get(key).push(table.share[row]);
     }
-    if (lists.size === 0) return { option: nothing() };
-    const known = [...lists].map(([name, values]) => [plain(name), Float64Array.from(values).sort()]);
+    if (lists.size === 0) return { option: nothing(), n: 0 };
+    const called = forCharts(
+      [...lists.keys()].map((key) => {
+        const op = key % names.ops.length;
+        return `${named(names.roles, (key - op) / names.ops.length)} ${names.ops[op]}`;
+      }),
+    );
+    const known = [...lists.values()].map((values, k) => [called[k], Float64Array.from(values).sort()]);
     const series = known.map(([name, sorted], k) => ({
       type: "line",
       name,
@@ -479,6 +510,7 @@
       data: curve(sorted),
     }));
     return {
+      n: known.reduce((sum, [, sorted]) => sum + sorted.length, 0),
       option: base({
         tooltip: tooltip({
           trigger: "axis",
@@ -487,7 +519,7 @@
               .concat(
                 known.map(([name, sorted]) => {
                   const share = atMost(sorted, parts[0].axisValue) / sorted.length;
-                  return `${percent(share)} of ${name}`;
+                  return `${percent(share)} of ${plain(name)}`;
                 }),
               )
               .join("\n"),
@@ -546,12 +578,13 @@
   };
 
   const last = () => {
-    const rows = state.shown.filter((row) => table.last[row] >= 0);
-    if (rows.length === 0) return { option: nothing() };
+    const rows = counted().filter((row) => table.last[row] >= 0);
+    if (rows.length === 0) return { option: nothing(), n: 0 };
     const binned = binning(rows);
     const at = (bin) => binned.low + bin * binned.width;
     const label = (bin) => (aligned ? duration(1000 * at(bin)) : count(Math.round(at(bin)) + 1));
     return {
+      n: rows.length,
       option: base({
         legend: { show: false },
         grid: {
@@ -614,7 +647,7 @@
     table.tax_us[row] === null ? null : [when(row), floored(table.tax_us[row])];
 
   const timeline = () => {
-    if (state.shown.length === 0) return { option: nothing(), rowsOf: [] };
+    if (state.shown.length === 0) return { option: nothing(), rowsOf: [], n: 0 };
     return scattered(state.shown, timelinePoint, {
       grid: { left: 8, right: 34, top: 54, bottom: 66, containLabel: true },
       dataZoom: [
@@ -654,7 +687,7 @@
 
   const variation = () => {
     const rows = state.shown.filter((row) => variationPoint(row) !== null);
-    if (rows.length === 0) return { option: nothing(), rowsOf: [] };
+    if (rows.length === 0) return { option: nothing(), rowsOf: [], n: 0 };
     let most = 10 * FLOOR_US;
     for (const row of rows) most = Math.max(most, ...variationPoint(row));
     const highest = 10 ** Math.ceil(Math.log10(most));
@@ -685,12 +718,16 @@
   const taxBy = (first, firstCount, second, secondCount) => {
     const sums = new Float64Array(firstCount * secondCount);
     let all = 0;
+    let n = 0;
     for (const row of counted()) {
       const tax = table.tax_us[row] || 0;
       all += tax;
-      if (first(row) >= 0 && second(row) >= 0) sums[first(row) * secondCount + second(row)] += tax;
+      if (first(row) >= 0 && second(row) >= 0) {
+        sums[first(row) * secondCount + second(row)] += tax;
+        n += 1;
+      }
     }
-    return { all, at: (i, j) => sums[i * secondCount + j] };
+    return { all, n, at: (i, j) => sums[i * secondCount + j] };
   };
 
   const shareBars = (more) =>
@@ -705,7 +742,7 @@
             .concat(
               parts
                 .filter((p) => p.value > 0)
-                .map((p) => `${p.marker}${percent(p.value)} ${p.seriesName}`),
+                .map((p) => `${p.marker}${percent(p.value)} ${plain(p.seriesName)}`),
             )
             .join("\n"),
       }),
@@ -714,8 +751,9 @@
 
   const classes = () => {
     const kinds = SHARED + 1;
-    const sums = taxBy(roleOf, names.roles.length, colorOfRow, kinds);
-    if (sums.all === 0) return { option: nothing() };
+    const kindOf = (row) => (table.class[row] < 0 ? -1 : colorOfRow(row));
+    const sums = taxBy(roleOf, names.roles.length, kindOf, kinds);
+    if (sums.all === 0) return { option: nothing(), n: sums.n };
     const roles = [...names.roles.keys()];
     const ofRole = roles.map((r) => {
       let sum = 0;
@@ -725,6 +763,7 @@
     const kept = roles.filter((r) => ofRole[r] > 0).reverse();
     const used = [...Array(kinds).keys()].filter((k) => roles.some((r) => sums.at(r, k) > 0));
     return {
+      n: sums.n,
       option: shareBars({
         prefix: "tax of ",
         option: {
@@ -732,13 +771,13 @@
           xAxis: axis("share of the group's tax", shares),
           yAxis: axis("", {
             type: "category",
-            data: kept.map((r) => plain(names.roles[r])),
-            axisLabel: { color: colors.text },
+            data: kept.map((r) => roleNames[r]),
+            axisLabel: { color: colors.text, formatter: (name) => cut(name, LEGEND_CHARS) },
             axisTick: { show: false },
           }),
           series: used.map((k) => ({
             type: "bar",
-            name: plain(colorNames[k]),
+            name: colorNames[k],
             stack: "tax",
             color: colors.series[k],
             barMaxWidth: 42,
@@ -752,8 +791,9 @@
 
   const rankBars = () => {
     const sums = taxBy(roleOf, names.roles.length, (row) => table.last[row], ranks.length);
-    if (sums.all === 0) return { option: nothing() };
+    if (sums.all === 0) return { option: nothing(), n: sums.n };
     return {
+      n: sums.n,
       option: shareBars({
         prefix: "of all tax, by rank ",
         option: {
@@ -763,9 +803,9 @@
             splitLine: { show: false },
           }),
           yAxis: upright("share of the tax", { axisLabel: { formatter: (x) => percent(x) } }),
-          series: names.roles.map((role, r) => ({
+          series: roleNames.map((role, r) => ({
             type: "bar",
-            name: plain(role),
+            name: role,
             stack: "tax",
             barMaxWidth: 42,
             itemStyle: { borderColor: colors.ground, borderWidth: ranks.length > 64 ? 0 : 1 },
@@ -947,12 +987,12 @@
       const color = { color: colors.series[k % SHARED] };
       return [
         band(`${key}, 95 %`, positive(list.interval), colors.series[k % SHARED]),
-        line(`${plain(key)} with tax`, k, positive(list.with), {
+        line(`${key} with tax`, k, positive(list.with), {
           ...solid,
           ...color,
           symbol: SYMBOLS[k % SYMBOLS.length],
         }),
-        line(`${plain(key)} without`, k, positive(list.without), { ...dashed, ...color }),
+        line(`${key} without`, k, positive(list.without), { ...dashed, ...color }),
       ];
     });
     return {
@@ -961,7 +1001,7 @@
           trigger: "axis",
           formatter: (parts) =>
             [`${count(parts[0].axisValue)} ranks`]
-              .concat(parts.map((p) => `${p.seriesName}: ${rate(p.value[1])}`))
+              .concat(parts.map((p) => `${plain(p.seriesName)}: ${rate(p.value[1])}`))
               .join("\n"),
         }),
         legend: { ...base({}).legend, data: series.filter((s) => s.type === "line").map((s) => s.name) },
@@ -989,7 +1029,6 @@
 
   const open = (name) => {
     const element = byId(`chart-${name}`);
-    if (element === null) return null;
     if (name === "last") {
       const { frame, rank, least, most } = HEAT_PX;
       element.style.height = `${Math.max(least, Math.min(most, frame + rank * ranks.length))}px`;
@@ -1004,16 +1043,43 @@
       chart.getZr().setCursorStyle(entry.rowsOf.length ? "crosshair" : "default");
     });
     charts.set(name, entry);
+    sizes.observe(element);
     return entry;
+  };
+
+  /** Captions tell of how many collectives charts are made, as the filters are. */
+  const tellCount = (element, n) => {
+    const place = element.closest("figure").querySelector("figcaption .n");
+    if (place && n !== undefined) place.textContent = `${count(n)} collective${n === 1 ? "" : "s"}`;
+  };
+
+  /** A chart that fails leaves a sentence in its place, and the others as they are. */
+  const failed = (name, element, error) => {
+    console.error(`chart ${name}:`, error);
+    const entry = charts.get(name);
+    charts.delete(name);
+    sizes.unobserve(element);
+    if (entry) entry.chart.dispose();
+    element.hidden = true;
+    element.after(make("p", { class: "missing", text: "This chart could not be drawn." }));
+  };
+
+  const drawOne = (name, recipe) => {
+    const entry = charts.get(name) || open(name);
+    const { option, rowsOf: found = [], n } = recipe();
+    entry.rowsOf = found;
+    entry.chart.setOption(option, true);
+    tellCount(entry.element, n);
   };
 
   const draw = (recipes) => {
     for (const [name, recipe] of Object.entries(recipes)) {
-      const entry = charts.get(name) || open(name);
-      if (entry !== null) {
-        const { option, rowsOf: found = [] } = recipe();
-        entry.rowsOf = found;
-        entry.chart.setOption(option, true);
+      const element = byId(`chart-${name}`);
+      if (element === null || element.hidden) continue;
+      try {
+        drawOne(name, recipe);
+      } catch (error) {
+        failed(name, element, error);
       }
     }
   };
@@ -1364,8 +1430,10 @@
       make("strong", {
         text: `Rank ${slow.rank} made rank ${fast.rank} wait ${duration(table.tax_us[path.row])}.`,
       }),
-      ` After ${path.fence}, rank ${slow.rank} needed ${duration(slow.window_us)} to arrive, ` +
-        `rank ${fast.rank} ${duration(fast.window_us)}.`,
+      path.apart
+        ? ` ${sentenceCase(path.apart)}.`
+        : ` After ${path.fence}, rank ${slow.rank} needed ${duration(slow.window_us)} to arrive, ` +
+            `rank ${fast.rank} ${duration(fast.window_us)}.`,
     );
     const told = [first, culpritOf(path)];
     if (path.origin >= 0) told.push(make("p", { text: `${sentenceCase(string(path.origin))}.` }));
@@ -1536,10 +1604,17 @@
     return items;
   };
 
+  /** The wait is the tax; where the windows differ by something else, that is told too. */
+  const waitText = (path) => {
+    const wait = `waits ${duration(table.tax_us[path.row])}`;
+    const longer = path.slow.window_us - path.fast.window_us;
+    return path.apart ? `${wait} (windows differ by ${duration(longer)})` : wait;
+  };
+
   const laneTip = (item) => {
     const { slow, fast } = lanes.path;
     const took = duration(item.to - item.from);
-    if (item.index === -2) return `rank ${fast.rank} waits ${took} for rank ${slow.rank}`;
+    if (item.index === -2) return `rank ${fast.rank} ${waitText(lanes.path)} for rank ${slow.rank}`;
     const side = lanes.path[item.side];
     if (item.index === -1) return `rank ${side.rank} idle for ${took}${item.kind ? ` (${plain(item.kind)})` : ""}`;
     const ev = event(side.ev[item.index]);
@@ -1566,7 +1641,7 @@
     if (width < 46 || item.index === -1) return null;
     const dark = item.index === -2;
     const text = dark
-      ? `waits ${duration(item.to - item.from)}`
+      ? waitText(lanes.path)
       : string(lanes.path[item.side].ev[item.index][4]);
     return {
       type: "text",
@@ -1604,6 +1679,16 @@
 
   const drawLanes = () => {
     if (!lanes.chart) return;
+    try {
+      setLanes();
+    } catch (error) {
+      const element = lanes.chart.getDom();
+      lanes.chart = null;
+      failed("paths", element, error);
+    }
+  };
+
+  const setLanes = () => {
     const { slow, fast } = lanes.path;
     lanes.items = laneItems(lanes.path);
     lanes.chart.setOption(
@@ -1732,7 +1817,13 @@
   const apply = () => {
     state.shown = select();
     const output = byId("filter-count");
-    if (output) output.textContent = `${count(state.shown.length)} of ${count(total)} collectives`;
+    if (output) {
+      const [from, to] = [fieldValue("filter-from"), fieldValue("filter-to")];
+      const none = from !== "" && to !== "" && Number(from) > Number(to);
+      output.textContent =
+        `${count(state.shown.length)} of ${count(total)} collectives` +
+        (none ? ": the first step is after the last" : "");
+    }
     draw(OF_COLLECTIVES);
     fillList();
   };
@@ -1783,10 +1874,12 @@
   // the verdict is painted before anything is drawn
   requestAnimationFrame(() => {
     setTimeout(() => {
-      apply();
-      draw(OF_FITS);
-      for (const { element } of charts.values()) sizes.observe(element);
-      root.dataset.chartReady = "1";
+      try {
+        apply();
+        draw(OF_FITS);
+      } finally {
+        root.dataset.chartReady = "1";
+      }
     });
   });
 })();
