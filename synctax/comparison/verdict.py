@@ -129,17 +129,16 @@ def _tax(found: "Comparison", group: str, op: str) -> str:
 def _none(found: "Comparison") -> str:
     if not any(_both(found, *row) for row in found.rows):
         return "no group and operation is on both sides: their waits cannot be compared"
-    tested = [one for one in found.changes if not np.isnan(one.found.p)]
-    if not tested:
+    if not any(not np.isnan(one.found.p) for one in found.changes):
         return (
             "whether anything changed cannot be told: a side has too few steps or "
             "collectives to say what is chance"
         )
-    rest = int(found.changed.sum())
-    if rest:
+    every = (found.changed, found.caused_changed, found.fit_changed)
+    if any(one.any() for one in every):
         return "the tax of no row changed by more than chance explains"
     return (
-        f"{NO_CHANGE}: none of {len(tested)} numbers differs by more than chance explains"
+        f"{NO_CHANGE}: none of {found.tested} numbers differs by more than chance explains"
     )
 
 

@@ -121,7 +121,7 @@ def _footer(found: "Comparison") -> "list[RenderableType]":
     """Say what a star means, and what was drawn."""
     level = found.options.level
     star = (
-        f"{MARK} more than chance explains, with all {len(found.changes)} numbers looked "
+        f"{MARK} more than chance explains, with all {found.tested} numbers looked "
         f"at together (Benjamini-Hochberg, {percent(1 - level)})"
     )
     told = [note.detail for note in found.notes if note.reason in _TOLD]
