@@ -69,7 +69,7 @@ def test_traces_with_hostile_names_run_nothing(
     folder = tmp_path / "<b onclick=alert(5)>"
     folder.mkdir()
     changed = 0
-    for trace in EXAMPLE.glob("*.json.gz"):
+    for trace in sorted(EXAMPLE.glob("*.json.gz"))[:4]:
         text = gzip.decompress(trace.read_bytes())
         for place, name in zip((b"flash_", b"gemm_relu", b"node-0"), HOSTILE, strict=False):
             changed += text.count(place)
