@@ -95,9 +95,9 @@ def trend(
     Every role and operation is asked three questions: whether its mean tax rises or falls
     (5 points or more), whether it changes at some point, and whether the others wait more
     for one of its ranks from some point on (8 or more). The tests compare points by rank,
-    so that a single bad window decides nothing, with random orders of the points. Points
-    are taken for independent, as windows some minutes apart are; neighbouring steps are
-    less so. Of jobs in which nothing changes, 5 % are said to change in anything.
+    so that a single bad window decides nothing, with random orders of the points. Windows
+    are taken for independent; steps are kept together in blocks as long as neighbours hang
+    together. Of jobs in which nothing changes, 5 % are said to change in anything.
 
     Parameters
     ----------
@@ -166,5 +166,5 @@ def _absent_ranks(made: tuple[Line, ...]) -> list[Note]:
         missing |= set(line.ranks[gaps].tolist())
     if not missing:
         return []
-    detail = "ranks that are not in all windows; none of them is said to have become worse"
+    detail = "ranks that are not in all windows; those with other ranks are not compared"
     return [Note("rank_not_throughout", len(missing), detail)]

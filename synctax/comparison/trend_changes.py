@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from synctax.arrays import F64, I64
+from synctax.comparison.trend_memory import block_for, correlation, enough
 from synctax.comparison.trend_numbers import (
     MIN_FOR_BREAK,
     MIN_FOR_TREND,
@@ -16,6 +17,7 @@ from synctax.comparison.trend_numbers import (
     among,
     break_sizes,
     largest_break,
+    least_attainable,
     place_of_break,
     random_orders,
     slope,
@@ -57,7 +59,8 @@ class Change:
     Parameters
     ----------
     points : (n,) int64
-        Points at which the line has collectives.
+        Points that are compared: those at which the line has collectives of the same ranks
+        as at most points.
     finding : str
         As in `schema.TREND_TESTS`.
     slope : Slope or None
@@ -68,6 +71,15 @@ class Change:
         Its `first` counts `points`. None with fewer than `MIN_FOR_BREAK`.
     worse : Worse or None
         None where no rank is beyond chance.
+    least_p : float
+        Adjusted p-value of the clearest break (of fewer than `MIN_FOR_BREAK` points: of
+        the clearest trend); NaN where nothing was asked.
+    questions : int
+        Asked of all lines together.
+    correlation : float
+        Of neighbouring points, the largest of all lines; 0 between windows.
+    block : int
+        So many neighbouring points stay together in random orders.
     """
 
     points: I64
@@ -78,6 +90,10 @@ class Change:
     break_p: float
     worse_p: float
     worse: Worse | None
+    least_p: float
+    questions: int
+    correlation: float
+    block: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,37 +115,88 @@ class _Asked:
 
 def changes(at: Points, lines: Sequence[Line]) -> Iterator[Change]:
     """Ask every line whether it changes, and judge the answers together."""
-    orders = random_orders(len(at))
-    asked = [_ask(at, line, orders) for line in lines]
+    r = 0.0 if at.steps_each is None else _correlation(lines)
+    block = block_for(r)
+    orders = random_orders(len(at), block=min(block, len(at)))
+    asked = [_ask(at, line, orders, block) for line in lines]
     keys = [(i, name) for i, one in enumerate(asked) for name in one.sizes]
-    p = dict(zip(keys, adjusted([asked[i].sizes[name] for i, name in keys]), strict=True))
+    sizes = [asked[i].sizes[name] for i, name in keys]
+    p = dict(zip(keys, adjusted(sizes), strict=True))
+    least: dict[bytes, float] = {}
     for number, one in enumerate(asked):
         trend_p, break_p, worse_p = (
             p.get((number, name), float("nan")) for name in ("trend", "break", "worse")
         )
+        key = one.at.tobytes()
+        if one.sizes and key not in least:
+            least[key] = least_attainable(sizes, _clearest(among(orders, one.at)))
+        least_p = least[key] if one.sizes else float("nan")
         yield Change(
             points=one.at,
-            finding=_finding(one, trend_p, break_p),
+            finding=_finding(one, trend_p, break_p, least_p),
             slope=one.slope,
             trend_p=trend_p,
             largest=one.largest,
             break_p=break_p,
             worse_p=worse_p,
             worse=one.worse if worse_p <= ALPHA else None,
+            least_p=least_p,
+            questions=len(keys),
+            correlation=r,
+            block=block,
         )
 
 
-def _ask(at: Points, line: Line, orders: I64) -> _Asked:
+def _correlation(lines: Sequence[Line]) -> float:
+    """Return the largest correlation of neighbouring points, of all lines."""
+    series = [means_us(line, compared(line)) for line in lines]
+    return max((correlation(y) for y in series if y.size >= MIN_FOR_TREND), default=0.0)
+
+
+def _clearest(orders: I64) -> F64:
+    """Size of the clearest answer, and of the same points in random orders."""
+    n = orders.shape[1]
+    ranks = standard_ranks(np.arange(float(n))[None, :])
+    if n < MIN_FOR_BREAK:
+        return trend_sizes(ranks[0], orders)
+    result: F64 = break_sizes(ranks, orders)[0]
+    return result
+
+
+def compared(line: Line) -> I64:
+    """Points at which a line has the ranks that it has at most points, (n,) int64.
+
+    A tax of fewer ranks is a smaller one. Of sets that are equally frequent it is the one
+    with more ranks.
+    """
     there = np.flatnonzero([one.size > 0 for one in line.tax_us])
+    present = ~np.isnan(line.owed_us[:, there])
+    _, number, count = np.unique(present, axis=1, return_inverse=True, return_counts=True)
+    number = number.ravel()
+    most = np.lexsort((present.sum(axis=0), count[number]))
+    result: I64 = there[number == number[most[-1]]] if there.size else there
+    return result
+
+
+def left_out(line: Line) -> I64:
+    """Points at which a line has collectives, but of other ranks, (n,) int64."""
+    there = np.flatnonzero([one.size > 0 for one in line.tax_us])
+    result: I64 = np.setdiff1d(there, compared(line))
+    return result
+
+
+def _ask(at: Points, line: Line, orders: I64, block: int) -> _Asked:
+    there = compared(line)
     y = means_us(line, there)
     x = at.x[there]
     own = among(orders, there)
     sizes: dict[str, F64] = {}
     worse = None
-    if there.size >= MIN_FOR_TREND:
-        sizes["trend"] = trend_sizes(standard_ranks(y[None, :])[0], own)
+    can = enough(there.size, block)
     many = there.size >= MIN_FOR_BREAK
-    if many:
+    if can and there.size >= MIN_FOR_TREND:
+        sizes["trend"] = trend_sizes(standard_ranks(y[None, :])[0], own)
+    if can and many:
         sizes["break"] = break_sizes(standard_ranks(y[None, :]), own)[0]
         worse, of_ranks = _worse(line, there, own)
         sizes |= of_ranks
@@ -174,8 +241,8 @@ def _worse(line: Line, there: I64, orders: I64) -> tuple[Worse | None, dict[str,
     return worse, {"worse": sizes.max(axis=0)}
 
 
-def _finding(one: _Asked, trend_p: float, break_p: float) -> Finding:
-    if one.at.size < MIN_FOR_TREND or one.slope is None:
+def _finding(one: _Asked, trend_p: float, break_p: float, least_p: float) -> Finding:
+    if not one.sizes or one.slope is None:
         return "too_few"
     told, broken = trend_p <= ALPHA, break_p <= ALPHA
     steps = one.largest is not None and step_fits_better(
@@ -185,4 +252,4 @@ def _finding(one: _Asked, trend_p: float, break_p: float) -> Finding:
         return "step_up" if one.largest.shift > 0 else "step_down"
     if told:
         return "rise" if one.slope.tau > 0 else "fall"
-    return "none"
+    return "none" if least_p <= ALPHA else "too_few"

@@ -24,6 +24,9 @@ CONFIDENCE = 0.95
 Z_95 = 1.959963984540054
 """97.5 % quantile of the normal distribution."""
 
+_EXACT = 2_500
+"""Up to so many pairs of values intervals are exact, then by the normal distribution."""
+
 _CELLS = 2_000_000
 """So many sums are held at a time."""
 
@@ -162,10 +165,15 @@ def place_of_break(y: F64) -> int:
     >>> place_of_break(np.array([1.0, 2, 1, 9, 8, 9]))
     3
     """
-    edge = 2 if y.size >= MIN_SIDES else 1
+    edge = _edge(y.size)
     splits = range(edge, y.size - edge + 1)
     rest = [_spread(y[:first]) + _spread(y[first:]) for first in splits]
     return splits[int(np.argmin(rest))]
+
+
+def _edge(size: int) -> int:
+    """Least points of a level."""
+    return 2 if size >= MIN_SIDES else 1
 
 
 def _spread(values: F64) -> float:
@@ -178,7 +186,8 @@ def break_sizes(centred: F64, orders: I64) -> F64:
     Parameters
     ----------
     centred : (k, n) float64
-        Series with mean 0; with `standard_ranks` the size is Pettitt's statistic.
+        Series with mean 0; with `standard_ranks` the size is Pettitt's statistic, each sum
+        over its standard deviation, so that breaks off the middle are found as well.
     orders : (b, n) int64
 
     Returns
@@ -191,10 +200,14 @@ def break_sizes(centred: F64, orders: I64) -> F64:
     """
     k, n = centred.shape
     result = np.empty((k, len(orders)))
+    edge = _edge(n)
+    first = np.arange(edge, n - edge + 1)
+    scale = np.sqrt(first * (n - first) / n)
     rows = max(1, _CELLS // (k * n))
     for start in range(0, len(orders), rows):
         sums = np.cumsum(centred[:, orders[start : start + rows]], axis=2)
-        result[:, start : start + rows] = np.abs(sums[:, :, :-1]).max(axis=2)
+        inner = np.abs(sums[:, :, edge - 1 : n - edge]) / scale
+        result[:, start : start + rows] = inner.max(axis=2)
     # equal sums may differ in their last digits
     return result.round(9)
 
@@ -213,10 +226,27 @@ def trend_sizes(ranks: F64, orders: I64) -> F64:
     return result
 
 
-def random_orders(n: int, *, draws: int = DRAWS, seed: int = 0) -> I64:
-    """Return the order in which n points are, then so many random ones; (1 + draws, n)."""
+def random_orders(n: int, *, block: int = 1, draws: int = DRAWS, seed: int = 0) -> I64:
+    """Return the order in which n points are, then so many random ones; (1 + draws, n).
+
+    Parameters
+    ----------
+    n : int
+    block : int
+        So many neighbouring points are kept together; they are counted from a random
+        point, round the end.
+    draws, seed : int
+    """
     orders = np.tile(np.arange(n), (1 + draws, 1))
-    np.random.default_rng(seed).permuted(orders[1:], axis=1, out=orders[1:])
+    rng = np.random.default_rng(seed)
+    if block <= 1:
+        rng.permuted(orders[1:], axis=1, out=orders[1:])
+        return orders
+    count = -(-n // block)
+    turned = (np.arange(n) + rng.integers(n, size=(draws, 1))) % n
+    places = rng.permuted(np.tile(np.arange(count), (draws, 1)), axis=1)
+    by_place = np.argsort(places[:, np.arange(n) * count // n], axis=1, kind="stable")
+    orders[1:] = np.take_along_axis(turned, by_place, axis=1)
     return orders
 
 
@@ -247,13 +277,13 @@ def adjusted(sizes: Sequence[F64]) -> list[float]:
     Returns
     -------
     list of float
-        How often the least p-value of all questions is as small where the order of the
-        points means nothing: any of them is below α with a chance of α at most, however
-        they hang together.
+        Any of those of questions where the order of the points means nothing is below α
+        with a chance of α at most, however the questions hang together. Step by step: the
+        surest is held against all, the next against those that are left.
 
     References
     ----------
-    Westfall and Young, Resampling-Based Multiple Testing (1993), algorithm 2.5 in one step.
+    Westfall and Young, Resampling-Based Multiple Testing (1993), algorithm 2.8.
 
     Examples
     --------
@@ -265,8 +295,42 @@ def adjusted(sizes: Sequence[F64]) -> list[float]:
     if not sizes:
         return []
     p = np.array([_own_p(one) for one in sizes])
-    least = p.min(axis=0)
-    return [float((least <= one + 1e-12).mean()) for one in p[:, 0]]
+    order = np.argsort(p[:, 0], kind="stable")
+    left = np.minimum.accumulate(p[order[::-1]], axis=0)[::-1]
+    steps = (left <= p[order, :1] + 1e-12).mean(axis=1)
+    result = np.empty(order.size)
+    result[order] = np.maximum.accumulate(steps)
+    return [float(one) for one in result]
+
+
+def least_attainable(sizes: Sequence[F64], clear: F64) -> float:
+    """Return the adjusted p-value of an answer that is as clear as can be.
+
+    Parameters
+    ----------
+    sizes : sequence of (1 + b,) float64
+        As `adjusted` takes them.
+    clear : (1 + b,) float64
+        The same of the clearest answer.
+    """
+    p = np.array([_own_p(one) for one in (clear, *sizes)])
+    return float((p.min(axis=0) <= p[0, 0] + 1e-12).mean())
+
+
+def points_needed(questions: int, alpha: float) -> int:
+    """Return how many points tell a clean break in the middle for so many questions.
+
+    Two of all orders of its points have no value of one level within the other.
+
+    Examples
+    --------
+    >>> points_needed(1, 0.05), points_needed(12, 0.05)
+    (8, 12)
+    """
+    n = MIN_FOR_BREAK
+    while questions * 2 / math.comb(n, n // 2) > alpha:
+        n += 1
+    return n
 
 
 def _own_p(sizes: F64) -> F64:
@@ -288,21 +352,35 @@ def shifted(before: F64, after: F64) -> tuple[float, float, float]:
     -------
     shift, low, high : float
         The median of all differences, and the order statistics of them that the test of
-        Mann and Whitney does not reject (its normal approximation).
+        Mann and Whitney does not reject. NaN where it can reject nothing at 5 %: with 2
+        values against up to 7, or 3 against 3 or 4.
 
     References
     ----------
     Hollander and Wolfe, Nonparametric Statistical Methods (1999), section 4.2 and 4.3.
     """
     differences = np.sort((after[:, None] - before[None, :]).ravel())
-    m, n = before.size, after.size
-    out = math.floor(m * n / 2 - Z_95 * math.sqrt(m * n * (m + n + 1) / 12))
-    place = min(max(out, 0), differences.size - 1)
-    return (
-        float(np.median(differences)),
-        float(differences[place]),
-        float(differences[-1 - place]),
-    )
+    shift = float(np.median(differences))
+    place = _outside(before.size, after.size) - 1
+    if place < 0:
+        return shift, math.nan, math.nan
+    return shift, float(differences[place]), float(differences[-1 - place])
+
+
+def _outside(m: int, n: int) -> int:
+    """How many differences lie outside of the 95 % interval at each end."""
+    if m * n > _EXACT:
+        return math.floor(m * n / 2 - Z_95 * math.sqrt(m * n * (m + n + 1) / 12))
+    # how many of the choices of m of m + n places have each value of the statistic
+    ways = np.zeros((m + 1, m * n + 1))
+    ways[0, 0] = 1.0
+    for place in range(m + n):
+        for chosen in range(min(place + 1, m), 0, -1):
+            before = place - chosen + 1
+            if before <= n:
+                ways[chosen, before:] += ways[chosen - 1, : m * n + 1 - before]
+    below = np.cumsum(ways[m]) / math.comb(m + n, m)
+    return int((below <= (1 - CONFIDENCE) / 2 + 1e-12).sum())
 
 
 def step_fits_better(x: F64, y: F64, line: Slope, found: Break) -> bool:

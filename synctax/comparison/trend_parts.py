@@ -63,6 +63,8 @@ class Line:
     owed_us : (r, k) float64
         What the others waited for a rank, a collective that it took part in; NaN where it
         was in none.
+    took, last : (r, k) int64
+        In how many collectives a rank took part, and in how many it was last.
     culprits : tuple of dict
         Share of the tax at each point that is owed to each class; empty without one.
     """
@@ -78,6 +80,8 @@ class Line:
     ranks: I64
     hosts: tuple[str, ...]
     owed_us: F64
+    took: I64
+    last: I64
     culprits: tuple[dict[str, float], ...]
 
 
@@ -111,7 +115,7 @@ def _line(
     tax_us = shares_and_taxes(tax, whole)["tax_max_us"]
     cuts = np.cumsum([one.size for one in slots])[:-1]
     who = _Who.of(tax, at, whole)
-    ranks, owed = who.owed(tax_us)
+    ranks, owed, took, last = who.owed(tax_us)
     share, step_us = who.shares(spans, len(at))
     step = tax.matches.step[whole]
     waited = int(who.wait_ns.sum())
@@ -128,6 +132,8 @@ def _line(
         ranks=ranks,
         hosts=tuple(host.get(rank, "") for rank in ranks.tolist()),
         owed_us=owed,
+        took=took,
+        last=last,
         culprits=_culprits(at, part, classes) if classes else ({},) * len(at),
     )
 
@@ -178,19 +184,23 @@ class _Who:
         pairs = np.unique(np.stack([self.point, self.rank]), axis=1)
         return np.bincount(pairs[0], minlength=count)
 
-    def owed(self, tax_us: F64) -> tuple[I64, F64]:
-        """Global ranks, and what the others waited for each, a collective of its own."""
+    def owed(self, tax_us: F64) -> tuple[I64, F64, I64, I64]:
+        """Global ranks, what the others waited for each, and its counts, as in `Line`."""
         count = int(self.of_slot.max(initial=-1)) + 1
         ranks, row = np.unique(self.rank, return_inverse=True)
-        took = np.zeros((ranks.size, count))
+        took = np.zeros((ranks.size, count), np.int64)
+        was_last = np.zeros((ranks.size, count), np.int64)
         np.add.at(took, (row, self.point), 1)
         owed = np.zeros((ranks.size, count))
         last = self.tax.waits.straggler[self.slots]
         told = last >= 0
         rank = self.tax.matches.table.own_rank[last[told]]
         point = self.of_slot[self.slots[told]]
-        np.add.at(owed, (np.searchsorted(ranks, rank), point), tax_us[told])
-        return ranks, np.divide(owed, took, out=np.full(took.shape, np.nan), where=took > 0)
+        row = np.searchsorted(ranks, rank)
+        np.add.at(owed, (row, point), tax_us[told])
+        np.add.at(was_last, (row, point), 1)
+        each = np.divide(owed, took, out=np.full(took.shape, np.nan), where=took > 0)
+        return ranks, each, took, was_last
 
     def shares(self, spans: Spans, count: int) -> tuple[F64, F64]:
         """Waits over the time of the same ranks' steps, and the median step, (k,) each."""

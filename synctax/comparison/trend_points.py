@@ -51,6 +51,8 @@ class Points:
     steps_each : int or None
         Steps of a part; None where points are windows.
     notes : tuple of Note
+    doubts : tuple of str
+        Why the windows may not be those of one job, in sentences.
     """
 
     window: tuple[str, ...]
@@ -63,6 +65,7 @@ class Points:
     of_slot: I64
     steps_each: int | None
     notes: tuple[Note, ...]
+    doubts: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.window)
@@ -135,6 +138,7 @@ def points(tax: Tax, steps_each: int | None) -> Points:
         of_slot=of_slot,
         steps_each=steps_each,
         notes=_notes(tax, labels, known, part),
+        doubts=_doubts([labels[w] for w in dict.fromkeys(known[0].tolist())]),
     )
 
 
@@ -232,6 +236,29 @@ def _axis(iteration: I64, at_s: F64, *, whole: bool) -> tuple[F64, Per]:
             if at_s[-1] >= _LEAST_SPAN * length_s:
                 return at_s / length_s, per
     return np.arange(float(at_s.size)), "window" if whole else "part"
+
+
+def _doubts(labels: list[str]) -> tuple[str, ...]:
+    """Say where numbers of windows clash, or windows are named in different ways."""
+    named = [(label, _NUMBERED.search(label)) for label in labels]
+    first: dict[int, str] = {}
+    said: list[str] = []
+    for label, number in named:
+        if number is None:
+            continue
+        other = first.setdefault(int(number[1]), label)
+        if other != label and not said:
+            said.append(
+                f"{other} and {label} have one number: are these windows of one job? "
+                "they are not ordered by number"
+            )
+    bare = [label for label, number in named if number is None]
+    if first and bare:
+        said.append(
+            f"{bare[0] or 'a window'} has no number, {next(iter(first.values()))} has: "
+            "are these traces of one job?"
+        )
+    return tuple(said)
 
 
 def _notes(tax: Tax, labels: list[str], known: I64, part: I64) -> tuple[Note, ...]:

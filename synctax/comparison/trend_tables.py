@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.comparison.trend_changes import Change, means_us
+from synctax.comparison.trend_changes import ALPHA, Change, compared, means_us
 from synctax.comparison.trend_parts import Line
 from synctax.comparison.trend_resample import drawn, interval
 from synctax.schema import TREND, TREND_CULPRITS, TREND_TESTS
@@ -27,6 +27,7 @@ def _points(found: "Trend", line: Line) -> list[Row]:
     at = found.points
     rows: list[Row] = []
     before = None
+    same = set(compared(line).tolist())
     for point in range(len(at)):
         if not line.tax_us[point].size:
             continue
@@ -39,6 +40,7 @@ def _points(found: "Trend", line: Line) -> list[Row]:
                 "iteration": _known(at.iteration[point]),
                 "at_s": at.at_s[point],
                 "n_ranks": int(line.n_ranks[point]),
+                "compared": point in same,
                 "collectives": line.tax_us[point].size,
                 **_tax(line, point),
                 "wait_share_of_step": line.wait_share[point],
@@ -87,7 +89,25 @@ def _straggler(line: Line, point: int, before: int | None) -> Row:
         "straggler_host": (now.host or None) if now else None,
         "straggler_share": now and now.share,
         "straggler_as_before": now.rank == then.rank if now and then else None,
+        "straggler_is_new": (
+            now.rank != then.rank and _beyond_chance(line, now.rank, point, before or 0)
+            if now and then
+            else None
+        ),
     }
+
+
+def _beyond_chance(line: Line, rank: int, point: int, before: int) -> bool:
+    """Tell whether a rank is last more often than before, of all ranks and points.
+
+    Fisher's exact test, at 5 % over the number of ranks and points.
+    """
+    from scipy.stats import hypergeom
+
+    row = int(np.searchsorted(line.ranks, rank))
+    last, took = line.last[row, [before, point]], line.took[row, [before, point]]
+    p = hypergeom.sf(last[1] - 1, took.sum(), last.sum(), took[1])
+    return bool(p <= ALPHA / line.took.size)
 
 
 def _culprit(line: Line, point: int, before: int | None) -> Row:
@@ -121,6 +141,9 @@ def _test(found: "Trend", line: Line, change: Change) -> Row:
         "slope_us_hi": slope and slope.high,
         "kendall_tau": slope and slope.tau,
         "trend_p": change.trend_p,
+        "least_p": change.least_p,
+        "neighbour_correlation": change.correlation,
+        "block_points": change.block,
         **_break(found, line, change),
         "worse_rank": worse and worse.rank,
         "worse_host": (worse.host or None) if worse else None,

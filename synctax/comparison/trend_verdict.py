@@ -1,11 +1,12 @@
 """What changed over the windows of a job, in sentences."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synctax.comparison.trend_changes import ALPHA, Change, means_us
-from synctax.comparison.trend_numbers import MIN_FOR_BREAK, MIN_FOR_TREND
+from synctax.comparison.trend_changes import ALPHA, Change, left_out, means_us
+from synctax.comparison.trend_numbers import MIN_FOR_BREAK, MIN_FOR_TREND, points_needed
 from synctax.comparison.trend_parts import Line
 from synctax.texts import counted, percent, time_us
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 NOTABLE = 0.1
 """A class whose share of the tax moved by less is not worth a sentence."""
+
+_NAMED = 5
 
 
 def verdict(found: "Trend") -> tuple[str, ...]:
@@ -29,8 +32,18 @@ def verdict(found: "Trend") -> tuple[str, ...]:
         for line, change in pairs
         if change.finding == "none" and change.worse is None
     ]
-    few = [change for _line, change in pairs if change.finding == "too_few"]
-    return (*told, *_still(found, still), *_few(found, few))
+    few = [
+        change
+        for _line, change in pairs
+        if change.finding == "too_few" and change.worse is None
+    ]
+    return (
+        *told,
+        *_still(found, still),
+        *_few(found, few),
+        *_left_out(found),
+        *found.points.doubts,
+    )
 
 
 def _name(line: Line) -> str:
@@ -96,6 +109,8 @@ def _slope(found: "Trend", line: Line, change: Change) -> str:
 def _range(value: float, low: float, high: float) -> str:
     if value < 0:
         value, low, high = -value, -high, -low
+    if math.isnan(low):
+        return time_us(value)
     return f"{time_us(value)}, 95 % {time_us(low)} to {time_us(high)}"
 
 
@@ -157,19 +172,61 @@ def _still(found: "Trend", still: list[tuple[Line, Change]]) -> list[str]:
         return []
     names = ", ".join(_name(line) for line, _change in still)
     count = max(change.points.size for _line, change in still)
-    text = f"{names}: no change over {counted(count, found.points.noun)}"
+    what = "change" if count >= MIN_FOR_BREAK else "trend"
+    text = f"{names}: no {what} over {counted(count, found.points.noun)}"
     return [f"{text} beyond what chance shows in {100 * ALPHA:.0f} % of jobs"]
 
 
 def _few(found: "Trend", few: list[Change]) -> list[str]:
+    """Say of what too few points are there to tell, and how many would do."""
     if not few:
         return []
-    most = max(change.points.size for change in few)
-    whole = len(few) == len(found.lines)
-    what = "" if whole else f"{len(few)} rows: "
+    most = max(few, key=lambda change: change.points.size)
+    what = "" if len(few) == len(found.lines) else f"{len(few)} rows: "
+    count = most.points.size
+    if count < MIN_FOR_TREND:
+        return [f"{what}{_fewest(found, count, whole=not what)}"]
+    if math.isnan(most.least_p):
+        return [f"{what}{_correlated(found, most)}"]
+    least = max(few, key=lambda change: change.least_p)
+    kind = "step" if count >= MIN_FOR_BREAK else "trend"
+    needed = max(points_needed(least.questions, ALPHA), count + 1)
     text = (
-        f"{what}{counted(most, found.points.noun)}: a trend takes {MIN_FOR_TREND} at "
+        f"{what}no change, but {counted(count, found.points.noun)} are too few to tell: "
+        f"even the clearest {kind} has p = {least.least_p:.2f} with "
+        f"{least.questions} questions; {needed} would do, or fewer rows (--group, --op)"
+    )
+    return [text]
+
+
+def _fewest(found: "Trend", count: int, *, whole: bool) -> str:
+    text = (
+        f"{counted(count, found.points.noun)}: a trend takes {MIN_FOR_TREND} at "
         f"least, a break {MIN_FOR_BREAK}"
     )
     marked = whole and found.points.steps_each is None and found.points.first_step[0] >= 0
-    return [f"{text}; --by step cuts windows into steps" if marked else text]
+    return f"{text}; --by step cuts windows into steps" if marked else text
+
+
+def _correlated(found: "Trend", change: Change) -> str:
+    """Say that neighbours hang together too long to tell anything."""
+    noun, count = found.points.noun, change.points.size
+    each = change.block * (found.points.steps_each or 1)
+    advice = f"record {each * MIN_FOR_BREAK:,} steps or more"
+    if count // change.block >= MIN_FOR_TREND:
+        advice += f", or try --by {each}"
+    return (
+        f"{counted(count, noun)} are too few to tell: neighbours are correlated by "
+        f"{change.correlation:.2f}, so blocks of {change.block} would have to stay "
+        f"together, and {MIN_FOR_BREAK} blocks are needed; {advice}"
+    )
+
+
+def _left_out(found: "Trend") -> list[str]:
+    """Say which points were compared with none, for their ranks are others."""
+    gone = sorted({int(point) for line in found.lines for point in left_out(line)})
+    if not gone:
+        return []
+    names = ", ".join(place(found, point) for point in gone[:_NAMED])
+    more = f" and {len(gone) - _NAMED:,} more" if len(gone) > _NAMED else ""
+    return [f"not compared, for they have other ranks than most: {names}{more}"]

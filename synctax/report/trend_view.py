@@ -50,7 +50,7 @@ def _overview(found: "Trend", rows: list[dict[str, Any]]) -> "RenderableType":
             Field("last", [time_us(values[-1]) for values in own]),
             Field("mean tax", [sparks(values) for values in own], right=False, rank=2),
             column(tested, "finding", "finding", _finding),
-            column(tested, "slope_us", f"per {found.points.per}", time_us, rank=4),
+            Field("change", [_change(row) for row in tested], rank=1),
             Field("p", [_p(row) for row in tested], rank=1),
             column(tested, "worse_rank", "worse", lambda rank: f"rank {rank}", rank=1),
         ]
@@ -61,8 +61,28 @@ def _finding(name: str) -> str:
     return name.replace("_", " ")
 
 
+def _change(row: dict[str, Any]) -> str:
+    """Write how much the tax changes: the shift of a step, the slope of a trend."""
+    if row["finding"] in ("step_up", "step_down"):
+        return time_us(row["shift_us"])
+    if row["finding"] in ("rise", "fall"):
+        per = row["per"].replace("iterations", "it.")
+        return f"{time_us(row['slope_us'])}/{per}"
+    return ABSENT
+
+
+_DECIDES = {
+    "step_up": ("break_p",),
+    "step_down": ("break_p",),
+    "rise": ("trend_p",),
+    "fall": ("trend_p",),
+}
+
+
 def _p(row: dict[str, Any]) -> str:
-    known = [row[name] for name in ("trend_p", "break_p") if not is_absent(row[name])]
+    """Write the p-value of the finding; where there is none, the least."""
+    names = _DECIDES.get(row["finding"], ("trend_p", "break_p"))
+    known = [row[name] for name in names if not is_absent(row[name])]
     if not known:
         return ABSENT
     return "<0.001" if min(known) < 0.001 else f"{min(known):.3f}"
@@ -98,7 +118,9 @@ def _windows(
         title += ": the others with --group and --op, or all with -o FILE"
     listed: list[RenderableType] = [title, tables.table(_fields(found, shown))]
     if any(_is_new(row) for row in shown):
-        listed.append(f"* another rank than in the {found.points.noun} before")
+        listed.append(
+            f"* another rank than in the {found.points.noun} before, beyond chance"
+        )
     return listed
 
 
@@ -108,15 +130,22 @@ def _fields(found: "Trend", rows: list[dict[str, Any]]) -> list[Field]:
         column(rows, "collectives", "n", rank=5),
         column(rows, "tax_max_us_median", "tax", time_us),
         column(rows, "tax_max_us_mean", "mean", time_us),
-        Field("95 %", [_interval(row) for row in rows], rank=2),
-        column(rows, "tax_max_us_p90", "p90", time_us, rank=3),
-        column(rows, "wait_share_of_step", "of step", percent, rank=4),
-        column(rows, "step_us_median", "step", time_us, rank=4),
+        Field("95 %", [_interval(row) for row in rows], rank=1),
+        column(rows, "tax_max_us_p90", "p90", time_us, rank=4),
+        column(rows, "wait_share_of_step", "of step", percent, rank=3),
+        column(rows, "step_us_median", "step", time_us, rank=5),
         Field("last", [_last(row) for row in rows], right=False),
     ]
     if found.attributed:
-        fields.append(Field("culprits", [_culprit(r) for r in rows], right=False, rank=1))
+        fields.append(Field("culprits", [_culprit(r) for r in rows], right=False, rank=2))
+    if not all(row["compared"] for row in rows):
+        fields.insert(1, Field("ranks", [_ranks(row) for row in rows]))
     return fields
+
+
+def _ranks(row: dict[str, Any]) -> str:
+    """Write how many ranks there are, and that the point is compared with no other."""
+    return f"{row['n_ranks']}{'' if row['compared'] else ' (out)'}"
 
 
 def _when(found: "Trend", rows: list[dict[str, Any]]) -> Field:
@@ -146,9 +175,9 @@ def _last(row: dict[str, Any]) -> str:
 
 
 def _is_new(row: dict[str, Any]) -> bool:
-    """Whether another rank was last most often than in the window before."""
-    as_before = row["straggler_as_before"]
-    return not is_absent(as_before) and not as_before
+    """Whether another rank was last most often than in the window before, truly."""
+    new = row["straggler_is_new"]
+    return not is_absent(new) and bool(new)
 
 
 def _culprit(row: dict[str, Any]) -> str:

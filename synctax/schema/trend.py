@@ -45,6 +45,12 @@ TREND = Table(
             "when it began, after the first one; null where the clocks do not tell",
         ),
         Column("n_ranks", "int", "", "ranks that took part"),
+        Column(
+            "compared",
+            "bool",
+            "",
+            "whether the ranks are those of most windows; others are not tested",
+        ),
         Column("collectives", "int", "", "collectives that count"),
         Column("tax_max_us_median", "float", "us", "median tax (max - min duration)"),
         *_interval("tax_max_median_us", "it, by bootstrap of steps"),
@@ -67,6 +73,13 @@ TREND = Table(
             "bool",
             "",
             "whether it was so in the window before; null where either has none",
+        ),
+        Column(
+            "straggler_is_new",
+            "bool",
+            "",
+            "whether another was so, and this one is last more often than chance explains "
+            "(Fisher's exact test, for all ranks and windows together)",
         ),
         Column(
             "culprit_class",
@@ -102,10 +115,25 @@ TREND_TESTS = Table(
         *_interval("slope_us", "it"),
         Column("kendall_tau", "float", "", "-1: ever falling, 1: ever rising"),
         Column("trend_p", "float", "", f"rank correlation with order{_P_MEANING}"),
+        Column(
+            "least_p",
+            "float",
+            "",
+            "what the clearest break would have (with fewer than 8 points: trend)",
+        ),
+        Column(
+            "neighbour_correlation",
+            "float",
+            "",
+            "of neighbouring steps or parts, the largest of all rows; 0 between windows",
+        ),
+        Column(
+            "block_points", "int", "", "so many neighbours stay together in random orders"
+        ),
         Column("break_point", "int", "", "first point after the largest change of level"),
         Column("break_window", "str", "", "its window"),
         Column("break_iteration", "int", "", "its iteration"),
-        Column("break_p", "float", "", f"Pettitt{_P_MEANING}"),
+        Column("break_p", "float", "", f"Pettitt, standardised{_P_MEANING}"),
         Column("before_us", "float", "us", "mean tax of the median window before it"),
         Column("after_us", "float", "us", "the same from it on"),
         Column("shift_us", "float", "us", "Hodges-Lehmann shift from before to after"),

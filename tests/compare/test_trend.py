@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import synctax
 from synctax.cli import main
+from synctax.collectives.model import Op
 from synctax.errors import SynctaxError
 from synctax.report import trend_view
 from synctax.report.output import Result
@@ -106,6 +107,8 @@ def test_rows_are_those_that_each_window_has_alone():
     assert whole["collectives"].tolist() == [one["collectives"] for one in alone]
     before = whole["straggler_rank"].shift()
     same = (whole["straggler_rank"] == before)[1:].tolist()
+    # one is late by 30 µs from the fourth on; who was before, chance decided
+    assert whole["straggler_is_new"].tolist()[1:] == [False, False, True, False, False]
     assert whole["straggler_as_before"].tolist()[1:] == same
     assert whole["straggler_as_before"].isna()[0]
 
@@ -199,6 +202,39 @@ def test_ranks_that_come_and_go_are_counted_and_not_accused():
     ] == [("rank_not_throughout", 1)]
 
 
+def test_a_window_without_a_rank_hides_no_change_and_is_named():
+    made = slow_from(6, 2, 40, count=12)
+    there = [(0, 1, 2, 3)] * 12
+    made[8], there[8] = made[8][:, [0, 1, 3]], (0, 1, 3)
+    found = synctax.trend(measured(made, ranks=there))
+    row, frame = found.tests().iloc[0], found.to_frame()
+    assert (row["finding"], row["points"], row["worse_rank"]) == ("step_up", 11, 2)
+    assert frame["compared"].tolist() == [True] * 8 + [False] + [True] * 3
+    assert found.verdict()[-1].endswith("other ranks than most: iteration 900")
+    text = to_text(trend_view.parts(found, Result(TREND, frame, {}, ())))
+    assert "3 (out)" in text
+
+
+def test_eight_windows_are_too_few_for_six_questions_and_so_said():
+    ops = np.array([Op.ALL_REDUCE, Op.ALL_GATHER], np.int8)
+    two = [replace(one, op=np.resize(ops, len(one))) for one in windows(steady(count=8))]
+    found = synctax.trend(synctax.measure(two))
+    assert found.tests()["finding"].tolist() == ["too_few"] * 2
+    assert (found.tests()["least_p"] > 0.05).all()
+    (said,) = found.verdict()
+    assert "8 windows are too few to tell" in said
+    assert "with 6 questions; 10 would do" in said
+
+
+def test_windows_with_one_number_or_none_are_asked_about():
+    ranks = windows(steady(count=6))
+    names = {"iteration_600": "b/iteration_500", "iteration_100": "other"}
+    odd = [replace(one, window=names.get(one.window, one.window)) for one in ranks]
+    said = synctax.trend(synctax.measure(odd)).verdict()
+    assert any("have one number" in one for one in said)
+    assert any("other has no number" in one for one in said)
+
+
 def test_what_is_no_tax_is_refused():
     tax = measured(steady(count=2))
     with pytest.raises(TypeError, match="measure"):
@@ -282,7 +318,8 @@ def test_the_command_says_who_became_slow_and_with_what(made, tmp_path):
     shares = run("trend", "--culprits", "--format", "csv", *last).stdout
     assert shares.splitlines()[0] == ",".join(TREND_CULPRITS.names)
     assert "class" in run("trend", "--culprits", *last).stdout
-    assert "at step 600" in run("trend", "--by", 1, "--no-culprits", *last).stdout
+    by_step = run("trend", "--by", 1, "--no-culprits", *last).stdout
+    assert "24 steps are too few to tell: neighbours are correlated" in by_step
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,22 @@
 """Slopes, breaks and p-values of short series."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from synctax.comparison.trend_memory import block_for, correlation, enough
 from synctax.comparison.trend_numbers import (
     MIN_FOR_BREAK,
-    Break,
     adjusted,
     among,
     break_sizes,
     largest_break,
+    least_attainable,
+    points_needed,
     random_orders,
     shifted,
     slope,
@@ -40,7 +44,7 @@ def test_a_falling_series_is_a_rising_one_turned_round(y):
     x = np.arange(float(y.size))
     assert slope(x, -y).tau == pytest.approx(-slope(x, y).tau)
     up, down = shifted(y[:1], y[1:]), shifted(-y[:1], -y[1:])
-    assert up == pytest.approx((-down[0], -down[2], -down[1]))
+    assert up == pytest.approx((-down[0], -down[2], -down[1]), nan_ok=True)
 
 
 def test_slope_and_interval_agree_with_scipy():
@@ -57,7 +61,56 @@ def test_slope_and_interval_agree_with_scipy():
 @given(st.integers(2, 9), st.integers(2, 9), st.floats(0.5, 100))
 def test_a_clean_break_is_found_where_it_is(before, after, size):
     y = np.concatenate([np.zeros(before), np.full(after, size)])
-    assert largest_break(y) == Break(before, size, size, size)
+    found = largest_break(y)
+    assert (found.first, found.shift) == (before, size)
+    # the least p of Mann and Whitney is that of two samples without overlap
+    told = 2 / math.comb(before + after, before) <= 0.05
+    assert (found.low, found.high) == pytest.approx(
+        (size, size) if told else (math.nan, math.nan), nan_ok=True
+    )
+
+
+def test_an_interval_of_a_shift_is_the_exact_one():
+    # Hollander and Wolfe, table A.6: of 5 and 5 the third smallest difference
+    before, after = np.array([1.0, 2, 4, 8, 16]), np.array([0.5, 3.5, 9, 20, 33])
+    differences = np.sort((after[:, None] - before).ravel())
+    assert shifted(before, after)[1:] == (differences[2], differences[-3])
+
+
+def test_questions_after_a_sure_one_are_held_against_those_left():
+    rng = np.random.default_rng(5)
+    sure, other = np.append(99.0, rng.normal(size=99)), np.append(1.9, rng.normal(size=99))
+    assert adjusted([sure, other]) == [adjusted([sure, other])[0], adjusted([other])[0]]
+
+
+def test_what_the_clearest_break_of_eight_windows_reaches():
+    orders = random_orders(8, draws=9_999)
+    clear = break_sizes(standard_ranks(np.arange(8.0)[None, :]), orders)[0]
+    assert least_attainable([], clear) == pytest.approx(2 / math.comb(8, 4), abs=0.006)
+    assert points_needed(4, 0.05) == 10
+
+
+def test_blocks_keep_neighbours_together():
+    for order in random_orders(20, block=5, draws=30)[1:]:
+        assert sorted(order.tolist()) == list(range(20))
+        assert ((np.diff(order) % 20) == 1).sum() >= 16
+
+
+@pytest.mark.parametrize("r", [0.0, 0.6])
+def test_steps_that_hang_together_are_no_change(r):
+    from scipy.signal import lfilter
+
+    rng = np.random.default_rng(1)
+    wrong = 0
+    for number in range(80):
+        y = lfilter([1], [1, -r], rng.normal(size=220))[100:]
+        block = block_for(correlation(y))
+        if enough(y.size, block):
+            orders = random_orders(y.size, block=block, draws=199, seed=number)
+            ranks = standard_ranks(y[None, :])
+            sizes = [break_sizes(ranks, orders)[0], trend_sizes(ranks[0], orders)]
+            wrong += min(adjusted(sizes)) <= 0.05
+    assert wrong <= 9  # 4 expected; 30 with single steps where r = 0.6
 
 
 def test_no_break_in_what_does_not_change():
