@@ -138,7 +138,7 @@ def points(tax: Tax, steps_each: int | None) -> Points:
         of_slot=of_slot,
         steps_each=steps_each,
         notes=_notes(tax, labels, known, part),
-        doubts=_doubts([labels[w] for w in dict.fromkeys(known[0].tolist())]),
+        doubts=_doubts([labels[w] for w in dict.fromkeys(known[0].tolist())], _roots(tax)),
     )
 
 
@@ -238,8 +238,18 @@ def _axis(iteration: I64, at_s: F64, *, whole: bool) -> tuple[F64, Per]:
     return np.arange(float(at_s.size)), "window" if whole else "part"
 
 
-def _doubts(labels: list[str]) -> tuple[str, ...]:
-    """Say where numbers of windows clash, or windows are named in different ways."""
+def _roots(tax: Tax) -> dict[str, set[str]]:
+    """Folders that hold the traces of each window, without what is numbered."""
+    roots: dict[str, set[str]] = {}
+    for rank in tax.matches.ranks:
+        numbered = _NUMBERED.search(rank.path)
+        above = rank.path[: numbered.start()] if numbered else rank.path
+        roots.setdefault(rank.window, set()).add(above.rpartition("/")[0])
+    return roots
+
+
+def _doubts(labels: list[str], roots: dict[str, set[str]]) -> tuple[str, ...]:
+    """Say where windows clash, are named in different ways, or lie in other folders."""
     named = [(label, _NUMBERED.search(label)) for label in labels]
     first: dict[int, str] = {}
     said: list[str] = []
@@ -258,6 +268,10 @@ def _doubts(labels: list[str]) -> tuple[str, ...]:
             f"{bare[0] or 'a window'} has no number, {next(iter(first.values()))} has: "
             "are these traces of one job?"
         )
+    apart = [label for label in labels if roots[label] != roots[labels[0]]]
+    if apart and not said:
+        folders = " and ".join(min(roots[one]) or "." for one in (labels[0], apart[0]))
+        said.append(f"windows of {folders} are taken for one job's: are they?")
     return tuple(said)
 
 

@@ -233,6 +233,9 @@ def test_windows_with_one_number_or_none_are_asked_about():
     said = synctax.trend(synctax.measure(odd)).verdict()
     assert any("have one number" in one for one in said)
     assert any("other has no number" in one for one in said)
+    moved = [replace(one, path=f"{'n' if '6' in one.window else 'w'}/x") for one in ranks]
+    (_, asked) = synctax.trend(synctax.measure(moved)).verdict()
+    assert asked == "windows of w and n are taken for one job's: are they?"
 
 
 def test_what_is_no_tax_is_refused():
