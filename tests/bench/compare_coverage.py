@@ -1,19 +1,22 @@
 """How often intervals of `compare` hold the truth, where steps depend on each other.
 
 Two sides of the same law, so the true difference is 0: every step is late by a share of its
-own (log-normal, autocorrelated over steps as AR(1)), and so is every collective in it.
+own (log-normal, autocorrelated over steps as AR(1)), and so is every collective in it. The
+standard deviations of both are those of logarithms. Other laws follow: steps that differ
+by as much as collectives do, sides of unequal length, runs of several windows.
 
     python tests/bench/compare_coverage.py --plot docs/pictures/compare-coverage.png
 """
 
 import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from synctax.arrays import F64
-from synctax.comparison.resample import Series, block_length, freedom, weights
+from synctax.comparison.resample import Series, block_length, freedom, strata, weights
 from synctax.comparison.stats import Draws, Estimate, difference
 from synctax.report.figures.style import (
     COLORS,
@@ -33,28 +36,77 @@ LEVEL = 0.95
 RESAMPLES = 400
 
 
-def side(steps: int, memory: float, random: np.random.Generator) -> list[Estimate]:
-    """Make up the taxes of one side, and estimate."""
-    late = np.empty(steps)
+@dataclass(frozen=True, slots=True)
+class Law:
+    """What one side is made up by.
+
+    `late`, `own` and `apart` are standard deviations of the logarithm: of steps, of the
+    collectives in them, and of windows.
+    """
+
+    steps: int
+    memory: float = 0.0
+    late: float = 0.5
+    own: float = 0.7
+    windows: int = 1
+    apart: float = 0.0
+
+
+OTHERS: tuple[tuple[str, Law, Law], ...] = (
+    ("50 steps, memory 0.6, late 0.7", Law(50, 0.6, 0.7), Law(50, 0.6, 0.7)),
+    ("3 steps and 50", Law(3), Law(50)),
+    ("5 steps and 50", Law(5), Law(50)),
+    ("10 steps and 50", Law(10), Law(50)),
+    ("2 windows of 2", Law(2, windows=2), Law(2, windows=2)),
+    ("4 windows of 10", Law(10, windows=4), Law(10, windows=4)),
+    (
+        "4 windows of 10, apart 0.25",
+        Law(10, windows=4, apart=0.25),
+        Law(10, windows=4, apart=0.25),
+    ),
+    ("5 windows of 1", Law(1, windows=5), Law(1, windows=5)),
+    ("10 windows of 1", Law(1, windows=10), Law(1, windows=10)),
+    ("5 windows of 2", Law(2, windows=5), Law(2, windows=5)),
+    ("10 windows of 2", Law(2, windows=10), Law(2, windows=10)),
+    (
+        "5 windows of 10, apart 0.25",
+        Law(10, windows=5, apart=0.25),
+        Law(10, windows=5, apart=0.25),
+    ),
+)
+
+
+def window(law: Law, random: np.random.Generator) -> F64:
+    """Make up the taxes of one window, (steps, collectives) in µs."""
+    late = np.empty(law.steps)
     late[0] = random.normal()
-    for step in range(1, steps):
-        new = np.sqrt(1 - memory**2) * random.normal()
-        late[step] = memory * late[step - 1] + new
-    own = random.normal(size=(steps, COLLECTIVES))
-    tax_us: F64 = np.exp(0.5 * late[:, None] + 0.7 * own).ravel() * 50
-    unit = np.repeat(np.arange(steps), COLLECTIVES)
-    length = block_length(np.bincount(unit, tax_us) / COLLECTIVES, [steps])
-    series = [Series((steps,), length)]
-    draws = Draws(weights(series, RESAMPLES, random), freedom(series))
+    for step in range(1, law.steps):
+        new = np.sqrt(1 - law.memory**2) * random.normal()
+        late[step] = law.memory * late[step - 1] + new
+    own = random.normal(size=(law.steps, COLLECTIVES))
+    apart = law.apart * random.normal() if law.apart else 0.0
+    found: F64 = np.exp(law.late * late[:, None] + law.own * own + apart) * 50
+    return found
+
+
+def side(law: Law, random: np.random.Generator) -> list[Estimate]:
+    """Make up the taxes of one side, and estimate."""
+    tax_us = np.concatenate([window(law, random) for _ in range(law.windows)]).ravel()
+    sizes = (law.steps,) * law.windows
+    unit = np.repeat(np.arange(sum(sizes)), COLLECTIVES)
+    length = block_length(np.bincount(unit, tax_us) / COLLECTIVES, sizes)
+    series = [Series(sizes, length)]
+    drawn = weights(series, RESAMPLES, random)
+    draws = Draws(drawn, freedom(series), strata(series))
     return [draws.mean(unit, tax_us), *draws.quantile(unit, tax_us, (0.5, 0.9))]
 
 
-def coverage(steps: int, memory: float, pairs: int, seed: int) -> F64:
+def coverage(laws: tuple[Law, Law], pairs: int, seed: int) -> F64:
     """Share of intervals that hold 0, of each of `NAMES`."""
-    random = np.random.default_rng([seed, steps, int(100 * memory)])
+    random = np.random.default_rng([seed, laws[0].steps, int(100 * laws[0].memory)])
     hits = np.zeros(len(NAMES))
     for _ in range(pairs):
-        both = zip(side(steps, memory, random), side(steps, memory, random), strict=True)
+        both = zip(side(laws[0], random), side(laws[1], random), strict=True)
         found = [difference(a, b, LEVEL) for a, b in both]
         hits += [one.low <= 0 <= one.high for one in found]
     return hits / pairs
@@ -102,11 +154,16 @@ def main() -> None:
     sys.stdout.write(f"memory  steps  {'  '.join(f'{n:>6}' for n in NAMES)}\n")
     for memory in MEMORIES:
         for steps in STEPS:
-            row = coverage(steps, memory, asked.pairs, asked.seed)
+            law = Law(steps, memory)
+            row = coverage((law, law), asked.pairs, asked.seed)
             covered.setdefault(memory, []).append(row)
             cells = "  ".join(f"{one:6.3f}" for one in row)
             sys.stdout.write(f"{memory:6.1f}  {steps:5d}  {cells}\n")
             sys.stdout.flush()
+    for name, one, two in OTHERS:
+        row = coverage((one, two), asked.pairs, asked.seed)
+        sys.stdout.write(f"{name:32}  {'  '.join(f'{x:6.3f}' for x in row)}\n")
+        sys.stdout.flush()
     if asked.plot:
         draw(covered, asked.pairs, asked.plot)
 
