@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from synctax.cli.compare_stages import Asked, check_paths, gate, read_sides, runs_of
+from synctax.cli.compare_stages import (
+    FAIL_ON,
+    Asked,
+    check_paths,
+    gate,
+    read_sides,
+    runs_of,
+)
 from synctax.cli.options import (
     Finite,
     end_tolerance_option,
@@ -18,7 +25,6 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
-from synctax.comparison.kernels import COMPUTE
 from synctax.comparison.options import (
     DEFAULT_LEVEL,
     DEFAULT_RESAMPLES,
@@ -35,6 +41,9 @@ if TYPE_CHECKING:
     from synctax.comparison.comparison import Comparison
 
 MOST_RESAMPLES = 100_000
+
+KERNEL_CLASSES = ("gemm", "attention", "norm", "elementwise", "reduction", "copy", "other")
+"""Those that compute (`comparison.kernels.COMPUTE`), which help shows without numpy."""
 
 TABLES = ("--per-rank", "--culprits", "--fit", "--kernels")
 
@@ -85,12 +94,20 @@ TABLES = ("--per-rank", "--culprits", "--fit", "--kernels")
     "--fail-above-us",
     type=Finite(least=0),
     metavar="US",
-    help="Exit with 4 if the median tax of a row rises by more than this, and its "
-    "interval excludes 0.",
+    help="Exit with 4 if a row rises by more than this, beyond chance; with 1 if that "
+    "cannot be told.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(tuple(FAIL_ON)),
+    default="median",
+    show_default=True,
+    help="What --fail-above-us holds: statistics of the tax, the mean wait of a rank, or "
+    "the median transfer.",
 )
 @click.option(
     "--kernel-class",
-    type=click.Choice(COMPUTE),
+    type=click.Choice(KERNEL_CLASSES),
     default="gemm",
     show_default=True,
     help="Which kernels `--figure clocks` draws.",
@@ -118,6 +135,7 @@ def compare(
     resamples: int,
     seed: int,
     fail_above_us: float | None,
+    fail_on: str,
     kernel_class: str,
     end_tolerance_us: float | None,
     workers: int | None,
@@ -168,12 +186,12 @@ def compare(
     found, said = read_sides(sides, asked)
     parameters = asked.parameters() | {"a": sides[0], "b": sides[1]}
     if fail_above_us is not None:
-        parameters["fail_above_us"] = fail_above_us
+        parameters |= {"fail_above_us": fail_above_us, "fail_on": fail_on}
     notes(said, out)
     result = _result(found, parameters, table)
     emit(result, out, render=_render(found, table))
     draw(plot, _figures(found, kernel_class))
-    gate(found, fail_above_us)
+    gate(found, fail_above_us, fail_on)
 
 
 def _result(found: "Comparison", asked: dict[str, Any], table: str) -> Result:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-import numpy as np
 
 from synctax.cli.recall import Sources
 from synctax.errors import BadInputError, GateFailedError, SynctaxError
@@ -202,42 +201,65 @@ def _known(stage: Callable[[], T], what: str, said: "list[NoteLike | str]") -> T
         return None
 
 
-def gate(found: "Comparison", fail_above_us: float | None) -> None:
-    """Hold the rise of each row's median tax against a limit.
+FAIL_ON = {
+    "median": ("median tax", "tax_max_us_median"),
+    "mean": ("mean tax", "tax_max_us_mean"),
+    "p90": ("90 % quantile of the tax", "tax_max_us_p90"),
+    "wait": ("mean wait of a rank", "tax_mean_us_mean"),
+    "transfer": ("median transfer", "transfer_us_median"),
+}
+"""What a gate may hold: in words, and the quantity's name."""
+
+
+def gate(found: "Comparison", fail_above_us: float | None, fail_on: str) -> None:
+    """Hold the rise of one quantity of each row against a limit.
 
     Parameters
     ----------
     found : Comparison
     fail_above_us : float or None
+    fail_on : str
+        Key of `FAIL_ON`.
 
     Raises
     ------
     GateFailedError
-        If one rises by more, and its interval excludes 0.
+        If one rises by more, beyond chance with all rows looked at together.
     SynctaxError
-        If no row is in both sides, or none has an interval.
+        If a row of A is not in B, or no row has an interval: it cannot be told.
     """
     if fail_above_us is None:
         return
-    rises = [found.find(*row, "tax_max_us_median") for row in found.rows]
-    held = [one for one in rises if one is not None and not np.isnan(one.found.low)]
+    import numpy as np
+
+    from synctax.comparison.comparison import adjusted
+
+    words, quantity = FAIL_ON[fail_on]
+    rises = [one for row in found.rows if (one := found.find(*row, quantity)) is not None]
+    gone = [f"{one.group} {one.op}" for one in rises if one.only_in == "a"]
+    if gone:
+        raise SynctaxError(
+            f"--fail-above-us cannot tell: {', '.join(gone)} only in A; compare runs with "
+            "the same groups, operations and ranks"
+        )
+    held = [one for one in rises if not np.isnan(one.found.low)]
     if not held:
         raise SynctaxError(
             "nothing to hold against --fail-above-us: no row of both sides has an "
             "interval; record more steps, or several runs a side"
         )
+    sure = found.is_change(adjusted([one.found for one in held]))
     above = [
-        one for one in held if one.found.difference > fail_above_us and one.found.low > 0
+        one
+        for one, yes in zip(held, sure.tolist(), strict=True)
+        if yes and one.found.difference > fail_above_us
     ]
     if above:
-        raise GateFailedError(_rises(above, fail_above_us, found.options.level))
+        raise GateFailedError(_rises(above, words, fail_above_us, found.options.level))
 
 
-def _rises(above: "Sequence[Change]", limit_us: float, level: float) -> str:
+def _rises(above: "Sequence[Change]", words: str, limit_us: float, level: float) -> str:
     from synctax.comparison.verdict import interval
 
     worst = ", ".join(f"{one.group} {one.op} {interval(one.found, level)}" for one in above)
-    return (
-        f"median tax rose by more than {limit_us:,.1f} µs, and its interval excludes 0: "
-        f"{worst}"
-    )
+    return f"{words} rose by more than {limit_us:,.1f} µs, beyond chance: {worst}"

@@ -1,5 +1,7 @@
 """`--plot FILE`: draw a result; with several figures `--figure` tells which."""
 
+import logging
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -83,9 +85,21 @@ def draw(plot: Plot, makers: "dict[str, Callable[[], Figure]]") -> None:
     """
     if plot.path is None:
         return
+    _set_aside()
     from synctax.report.figures.style import save
 
     save(makers[plot.figure](), plot.path)
+
+
+def _set_aside() -> None:
+    """Let nothing of the user's set-up reach pictures or stop them.
+
+    A backend is for windows, and there are none; a file of settings may be damaged; that
+    fonts cannot be kept for the next time changes nothing.
+    """
+    os.environ.pop("MPLBACKEND", None)
+    os.environ["MATPLOTLIBRC"] = os.devnull
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 
 def _checked(ctx: click.Context, option: click.Parameter, path: Path | None) -> Path | None:

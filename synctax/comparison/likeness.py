@@ -102,10 +102,11 @@ def _sizes(payloads: set[int]) -> str:
 
 
 def _kernels(a: Side, b: Side) -> Iterable[Note]:
-    one, two = _kernels_a_unit(a), _kernels_a_unit(b)
+    stepped = all(run.stepped for run in (*a.runs, *b.runs))
+    one, two = _kernels_a_unit(a, stepped), _kernels_a_unit(b, stepped)
     most = max(one, two)
     if most and abs(one - two) > SAME_WORK * most:
-        what = "step" if all(run.stepped for run in (*a.runs, *b.runs)) else "collective"
+        what = "step" if stepped else "collective"
         text = (
             f"a rank computes {number(one)} kernels a {what} in A and {number(two)} in B: "
             "the work between collectives is not the same"
@@ -113,13 +114,13 @@ def _kernels(a: Side, b: Side) -> Iterable[Note]:
         yield Note("work_differs", 1, text)
 
 
-def _kernels_a_unit(side: Side) -> float:
-    """Compute kernels of a rank in a step, or where none is marked a collective."""
+def _kernels_a_unit(side: Side, stepped: bool) -> float:
+    """Compute kernels of a rank, in a step or in a collective: alike for both sides."""
     kernels = whole = 0.0
     for run in side.runs:
         ranks = run.tax.matches.ranks
         kernels += sum(rank.compute_kernels for rank in ranks)
-        if run.stepped:
+        if stepped:
             whole += sum(rank.step_number.size for rank in ranks)
         else:
             whole += sum(len(rank) for rank in ranks)

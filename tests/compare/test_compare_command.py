@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from synctax.cli.compare import KERNEL_CLASSES
+from synctax.comparison.kernels import COMPUTE
 from tests.compare.jobs import make, slow
 
 QUICK = ("--resamples", 200, "--no-fit", "--no-cache", "-q")
@@ -71,17 +73,43 @@ def test_the_gate_fails_on_a_rise_that_is_no_chance(tmp_path, pair, run):
     failed = run("compare", before, after, *QUICK, "--fail-above-us", 20)
     assert failed.exit_code == 4
     assert "median tax rose by more than 20.0 µs" in failed.stderr
-    assert "its interval excludes 0: tp " in failed.stderr
+    assert "beyond chance: tp " in failed.stderr
     assert "(95 %: +" in failed.stderr
     for sides, limit in (((after, before), 20), ((before, after), 9999)):
         assert run("compare", *sides, *QUICK, "--fail-above-us", limit).exit_code == 0
+
+
+def test_the_gate_holds_what_it_is_told_to(tmp_path, pair, run):
+    before, after = pair[0], make(tmp_path, seed=4, delays=slow())
+    limit = ("--fail-above-us", 20, "--fail-on")
+    failed = run("compare", before, after, *QUICK, *limit, "mean")
+    assert failed.exit_code == 4
+    assert "mean tax rose" in failed.stderr
+    assert run("compare", before, after, *QUICK, *limit, "transfer").exit_code == 0
+
+
+def test_classes_of_kernels_are_those_that_compute():
+    assert KERNEL_CLASSES == COMPUTE
+
+
+def test_kernels_of_both_sides_are_counted_by_one_unit(tmp_path, pair, run):
+    bare = make(tmp_path, seed=1, steps=1)
+    result = run("compare", pair[0], bare, *QUICK)
+    assert "kernels a " not in result.stdout
+
+
+def test_a_row_that_is_gone_cannot_be_held(tmp_path, pair, run):
+    other = make(tmp_path / "other", seed=1, tp_op="all_reduce")
+    result = run("compare", pair[0], other, *QUICK, "--fail-above-us", 1)
+    assert result.exit_code == 1
+    assert "only in A" in result.stderr
 
 
 def test_a_gate_that_holds_nothing_is_an_error(tmp_path, pair, run):
     other = make(tmp_path / "other", seed=1, tp_op="all_reduce")
     result = run("compare", pair[0], other, *QUICK, "--fail-above-us", 1, "--steps", "0:1")
     assert result.exit_code == 1
-    assert "nothing to hold against --fail-above-us" in result.stderr
+    assert "--fail-above-us" in result.stderr
 
 
 def test_a_pattern_of_folders_is_several_runs(tmp_path, pair, run):

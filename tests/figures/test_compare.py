@@ -40,8 +40,8 @@ def test_curves_are_the_taxes_of_each_side_in_order(found, taxes):
         assert axis.get_xlabel() == f"{group} {op}: tax (µs)"
         for line, one in zip(axis.lines, taxes, strict=True):
             values = taxes_of(one, op)
-            assert_allclose(line.get_xdata(), values)
-            assert_allclose(line.get_ydata(), np.arange(1, values.size + 1) / values.size)
+            assert_allclose(line.get_xdata(), [0, *values])
+            assert_allclose(line.get_ydata(), np.arange(values.size + 1) / values.size)
 
 
 def test_the_two_sides_differ_without_colour(found):

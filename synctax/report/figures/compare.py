@@ -16,6 +16,7 @@ from synctax.report.figures.style import (
     COLORS,
     HATCHES,
     LINES,
+    NAME_WIDTH,
     caption,
     new_figure,
     plain,
@@ -78,7 +79,7 @@ def tax(found: Comparison) -> "Figure":
         handles, names = axes[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper right", ncols=2)
         told = ", ".join(
-            f"{group} {op} n = {n[0]:,} and {n[1]:,}"
+            f"{plain(group, width=NAME_WIDTH)} {op} n = {n[0]:,} and {n[1]:,}"
             for (group, op), n in zip(rows, counts, strict=True)
         )
         caption(
@@ -103,8 +104,8 @@ def _taxes(found: Comparison, group: str, op: str) -> list[F64]:
 def _cdf(axis: "Axes", found: Comparison, group: str, op: str) -> tuple[int, int]:
     taxes = _taxes(found, group, op)
     for at, values in enumerate(taxes):
-        ordered = np.sort(values)
-        share = np.arange(1, ordered.size + 1) / ordered.size
+        ordered = np.concatenate([[0.0], np.sort(values)])
+        share = np.arange(ordered.size) / max(values.size, 1)
         axis.step(
             ordered,
             share,
@@ -115,12 +116,12 @@ def _cdf(axis: "Axes", found: Comparison, group: str, op: str) -> tuple[int, int
         )
     _scale(axis, taxes)
     axis.set_ylim(0, 1.02)
-    axis.set_xlabel(plain(f"{group} {op}: tax (µs)"))
+    axis.set_xlabel(f"{plain(group, width=NAME_WIDTH)} {plain(op)}: tax (µs)")
     axis.set_ylabel("share of collectives")
     change = found.find(group, op, "tax_max_us_median")
     if change is not None:
         one = change.found
-        text = f"median {signed_us(one.difference)}"
+        text = f"B − A: median {signed_us(one.difference)}"
         if not np.isnan(one.low):
             text += f"\n({signed_us(one.low)} … {signed_us(one.high)})"
         axis.set_title(text, loc="left", fontsize="small")

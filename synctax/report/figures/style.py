@@ -122,10 +122,15 @@ def caption(figure: "Figure", text: str) -> None:
     per_inch = 16
     width = int(figure.get_figwidth() * per_inch)
     # textwrap breaks no line at no-break spaces: n stays with its number
-    kept = plain(" ".join(text.split())).replace("n = ", "n\u00a0=\u00a0")
+    kept = plain(" ".join(text.split()), width=CAPTION_WIDTH).replace(
+        "n = ", "n\u00a0=\u00a0"
+    )
     lines = "\n".join(textwrap.wrap(kept, width)).replace("n\u00a0=\u00a0", "n = ")
     figure.supxlabel(lines, fontsize="small", x=0.01, ha="left")
 
+
+CAPTION_WIDTH: Final = 900
+"""Characters of a caption: names of any length leave room for the picture."""
 
 NAME_WIDTH: Final = 30
 """Characters of a name from a trace that figures show."""
@@ -177,4 +182,6 @@ def save(figure: "Figure", path: Path) -> None:
     with styled(), replacing(path) as file, warnings.catch_warnings():
         # a sign that no font has is drawn as a box: names from traces may hold any
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        # where texts leave no room the picture is still whole
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
         figure.savefig(file, format=suffix[1:], dpi=DPI, metadata=dates.get(suffix, {}))

@@ -192,4 +192,5 @@ def _culprits(
 
 
 def _beside(axis: "Axes") -> None:
-    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
