@@ -1,5 +1,9 @@
 """`--plot` of measure, attribute, whatif and inject: what is drawn, what is refused."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from synctax.cli import plotting
@@ -170,3 +174,23 @@ def test_help_names_figures_and_their_default(run):
     assert "--figure [cdf|last|runs]" in text
     assert "[default: cdf]" in " ".join(text.split())
     assert "--figure" not in run("inject", "--help").stdout
+
+
+def test_settings_of_the_user_neither_reach_nor_stop_a_picture(tmp_path):
+    # a process of its own: settings are read where the library is imported first
+    settings = tmp_path / "matplotlibrc"
+    settings.write_bytes(b"lines.linewidth: 9\n\xff\xfe no text")
+    code = (
+        "from synctax.cli.plotting import _set_aside\n_set_aside()\n"
+        "from synctax.report.figures.style import styled\n"
+        "import matplotlib as mpl\n"
+        "with styled(): print(mpl.rcParams['lines.linewidth'])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "MPLBACKEND": "nonsense", "MATPLOTLIBRC": str(settings)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (told.stdout, told.stderr) == ("1.5\n", "")
