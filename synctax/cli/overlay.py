@@ -1,7 +1,6 @@
 """`synctax overlay`: one trace of all ranks for viewers, with waits and paths drawn in."""
 
 import contextlib
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -30,7 +29,6 @@ from synctax.report.output import Output
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
-    from synctax.collectives.load import Job
     from synctax.collectives.tax import Tax
     from synctax.notes import Note
     from synctax.workspace import Workspace
@@ -134,7 +132,6 @@ def overlay(
     notes(sources.said, out)
     space = None if no_cache else Workspace(workspace)
     job, tax, unwritable = job_again(sources, space, out, workers, group=group, op=op)
-    _check_recalled((target, out.path), job)
     found, why = _attributed(tax, space, out, workers) if paths else (None, None)
     sizes = {row.path: row.size_bytes for row in job.files if row.path in _paths(tax)}
     with (
@@ -193,16 +190,6 @@ def _attributed(
             ), None
     except SynctaxError as error:
         return None, Note("not_attributed", 1, f"no critical path is drawn: {error}")
-
-
-def _check_recalled(targets: tuple[Path | None, ...], job: "Job") -> None:
-    """Refuse to write over a trace that was not named, but measured last."""
-    read = {os.path.realpath(row.path) for row in job.files}
-    for target in targets:
-        if target is not None and os.path.realpath(target) in read:
-            raise click.UsageError(
-                f"{target} is one of the traces that are read; give another file"
-            )
 
 
 def _paths(tax: "Tax") -> set[str]:

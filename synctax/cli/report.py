@@ -1,6 +1,5 @@
 """`synctax report`: one page of a job, to look at and to share."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,6 @@ from synctax.report.output import Output
 
 if TYPE_CHECKING:
     from synctax.cli.report_stages import Asked
-    from synctax.collectives.tax import Tax
 
 SUFFIXES = (".html", ".htm")
 
@@ -147,7 +145,6 @@ def report(
     space = None if no_cache else Workspace(workspace)
     reading = stages.Reading(space, workers, out)
     tax = stages.measured(asked, reading)
-    _check_recalled(target, tax)
     found = stages.attributed(tax, reading)
     fit = stages.fitted(tax, asked, reading)
     worth = stages.worth(fit, asked, reading)
@@ -158,15 +155,6 @@ def report(
     write(made, target)
     said = [Sentence(Texts().sentence(text)) for text in sentences(content)]
     show([*said, "", f"{target}: {size_bytes(len(made))}"], out)
-
-
-def _check_recalled(target: Path, tax: "Tax") -> None:
-    """Refuse to write over a trace that was not named, but measured last."""
-    read = {os.path.realpath(one.path) for one in tax.matches.ranks}
-    if os.path.realpath(target) in read:
-        raise click.UsageError(
-            f"{target} is one of the traces that are read; give another file"
-        )
 
 
 def _asked(asked: "Asked", paths: int, end_tolerance_us: float) -> dict[str, Any]:

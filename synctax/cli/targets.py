@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from synctax.errors import SynctaxError
 from synctax.report.files import is_special
 
 Guarded = TypeVar("Guarded", bound=Callable[..., Any])
@@ -78,16 +79,36 @@ def _names(value: Any, path: Path) -> bool:
     return any(_same(one, path) for one in texts if one)
 
 
+TRACES = ("traces", "also", "a", "b", "also_a", "also_b")
+"""Parameters that name traces."""
+
+
 def _is_trace(params: Mapping[str, Any], path: Path) -> bool:
-    """Whether a file is one of the traces that a command finds in what is named."""
-    named = [one for name in ("traces", "also") for one in _texts(params.get(name))]
+    """Whether a file is one of the traces that a command finds in what is named.
+
+    Where nothing is named but could be, those are read that were measured last.
+    """
+    named = [one for name in TRACES for one in _texts(params.get(name))]
     manifest = params.get("manifest")
     if not named and manifest is None:
-        return False
+        return any(_same(one, path) for one in _measured_last(params))
     from synctax.trace.discover import discover
 
     found = discover(named, manifest=None if manifest is None else str(manifest))
     return any(_same(one.path, path) for one in found.files)
+
+
+def _measured_last(params: Mapping[str, Any]) -> Iterator[str]:
+    """Name the files that a command without traces reads, if it reads any."""
+    if "traces" not in params or params.get("workspace") is None:
+        return
+    from synctax.workspace import Workspace
+
+    try:
+        last = Workspace(params["workspace"]).last_measure()
+    except SynctaxError:
+        return  # the command says so itself
+    yield from (file.path for file in last.files)
 
 
 def _texts(value: Any) -> Iterator[str]:

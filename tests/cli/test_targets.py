@@ -93,3 +93,42 @@ def test_files_that_are_no_input_and_devices_are_written(run, files):
     odd = run(*SIMULATE, "-q", "--policy", "a\0b", "-o", "out.csv")
     assert odd.exit_code == 2
     assert "Invalid value for --policy" in odd.stderr
+
+
+@pytest.fixture
+def recalled(files, run, monkeypatch):
+    """Traces that were measured last, and are not named again."""
+    shutil.copytree(ROOT / "examples" / "tp4-fsdp2", "traces")
+    assert run("measure", "traces", "-q").exit_code == 0
+    return Path("traces") / "rank0.json.gz"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("attribute", "--format", "csv", "-o"),
+        ("whatif", "--change", "cpu:median", "--format", "csv", "-o"),
+        ("fit-evt", "--format", "csv", "-o"),
+        ("trend", "--by", "step", "--format", "csv", "-o"),
+        ("compare", "traces", "traces", "--format", "csv", "-o"),
+        ("verify", "traces", "--format", "csv", "-o"),
+    ],
+)
+def test_a_trace_that_was_measured_last_is_not_written_over(recalled, run, args):
+    before = recalled.read_bytes()
+    result = run(*args, recalled)
+    assert_in_words(result)
+    assert result.exit_code == 2
+    assert "would overwrite what is read as" in result.stderr
+    assert recalled.read_bytes() == before
+
+
+@pytest.mark.parametrize("args", [("attribute",), ("fit-evt",), ("trend", "--by", "step")])
+def test_a_picture_is_not_drawn_over_a_trace_that_was_measured_last(recalled, run, args):
+    link = Path("link.png")
+    link.symlink_to(recalled)
+    before = recalled.read_bytes()
+    result = run(*args, "--plot", link)
+    assert result.exit_code == 2
+    assert "would overwrite what is read as a trace" in result.stderr
+    assert recalled.read_bytes() == before

@@ -85,7 +85,7 @@ def test_traces_that_were_measured_last_are_not_written_over(
     before = (traces / "rank1.json").read_bytes()
     one = run("overlay", "-o", traces / "rank1.json", *space)
     assert one.exit_code == 2
-    assert "is one of the traces that are read" in one.stderr
+    assert "would overwrite what is read as a trace" in one.stderr
     assert (traces / "rank1.json").read_bytes() == before
 
 

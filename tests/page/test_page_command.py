@@ -106,7 +106,7 @@ def test_a_trace_that_was_measured_last_is_not_overwritten(
     before = target.read_bytes()
     told = run("report", "-o", target, "--workspace", workspace)
     assert told.exit_code == 2
-    assert "is one of the traces that are read" in told.stderr
+    assert "would overwrite what is read as a trace" in told.stderr
     assert target.read_bytes() == before
 
 

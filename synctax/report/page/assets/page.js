@@ -874,6 +874,16 @@
     };
   };
 
+  /** Least and largest: by a loop, for a call takes only so many arguments. */
+  const extent = (values) => {
+    let [low, high] = [Infinity, -Infinity];
+    for (const value of values) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    return [low, high];
+  };
+
   const qq = () => {
     const columns = data.fit.qq;
     const gumbel = complete(rowsOf(columns, ["gumbel_z", "z"]));
@@ -893,7 +903,7 @@
           band("Gumbel, 95 %", bounds, colors.series[0]),
           dots(gumbel.length, { name: "Gumbel", data: gumbel, color: colors.series[0] }),
           dots(gev.length, { name: "GEV", data: gev, color: colors.series[1], symbol: "triangle" }),
-          diagonal(Math.min(...all), Math.max(...all)),
+          diagonal(...extent(all)),
         ],
       }),
     };
@@ -916,10 +926,10 @@
   /** Whole decades around curves; of a band only what lies two decades off at most. */
   const decades = (curves, bands) => {
     const middle = curves.flat().map((p) => p[1]);
-    const [low, high] = [Math.min(...middle), Math.max(...middle)];
-    const ends = bands.flat().flatMap((p) => p.slice(1));
-    const least = Math.max(low / 100, Math.min(low, ...ends));
-    const most = Math.min(100 * high, Math.max(high, ...ends));
+    const [low, high] = extent(middle);
+    const [under, over] = extent(bands.flat().flatMap((p) => p.slice(1)));
+    const least = Math.max(low / 100, Math.min(low, under));
+    const most = Math.min(100 * high, Math.max(high, over));
     return { min: 10 ** Math.floor(Math.log10(least)), max: 10 ** Math.ceil(Math.log10(most)) };
   };
 
