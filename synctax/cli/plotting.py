@@ -1,5 +1,7 @@
 """`--plot FILE`: draw a result; with several figures `--figure` tells which."""
 
+import contextlib
+import importlib
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -100,6 +102,9 @@ def _set_aside() -> None:
     os.environ.pop("MPLBACKEND", None)
     os.environ["MATPLOTLIBRC"] = os.devnull
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    # a file of settings in the current folder comes before that of the variable
+    with contextlib.chdir(os.sep):
+        importlib.import_module("matplotlib")
 
 
 def _checked(ctx: click.Context, option: click.Parameter, path: Path | None) -> Path | None:

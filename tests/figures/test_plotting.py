@@ -188,6 +188,7 @@ def test_settings_of_the_user_neither_reach_nor_stop_a_picture(tmp_path):
     )
     told = subprocess.run(
         [sys.executable, "-c", code],
+        cwd=tmp_path,
         env={**os.environ, "MPLBACKEND": "nonsense", "MATPLOTLIBRC": str(settings)},
         capture_output=True,
         text=True,
