@@ -248,6 +248,16 @@ def gate(found: "Comparison", fail_above_us: float | None, fail_on: str) -> None
             "nothing to hold against --fail-above-us: no row of both sides has an "
             "interval; record more steps, or several runs a side"
         )
+    dark = [
+        f"{one.group} {one.op}"
+        for one in rises
+        if np.isnan(one.found.low) and one.found.difference > fail_above_us
+    ]
+    if dark:
+        raise SynctaxError(
+            f"--fail-above-us cannot tell: {', '.join(dark)} rose by more and has no "
+            "interval; record more steps, or several runs a side"
+        )
     sure = found.is_change(adjusted([one.found for one in held]))
     above = [
         one
