@@ -31,6 +31,31 @@ def take(values: I64, index: I64) -> I64:
     return np.concatenate([values, [ABSENT]])[index]
 
 
+def members(first: I64, chosen: I64) -> tuple[I64, I64]:
+    """List the entries of chosen lists that lie one after the other.
+
+    Parameters
+    ----------
+    first : (m + 1,) int64
+        Entries of list i are `first[i]` up to `first[i + 1]`.
+    chosen : (k,) int64
+        Numbers of lists.
+
+    Returns
+    -------
+    entry, list : (e,) int64
+        In the order of `chosen`.
+
+    Examples
+    --------
+    >>> members(np.array([0, 2, 2, 5]), np.array([2, 0]))
+    (array([2, 3, 4, 0, 1]), array([2, 2, 2, 0, 0]))
+    """
+    count = first[chosen + 1] - first[chosen]
+    offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    return np.repeat(first[chosen], count) + offset, np.repeat(chosen, count)
+
+
 def runs(values: npt.NDArray[np.signedinteger[Any]]) -> I64:
     """Find where runs of equal values begin, and, last, where all end.
 

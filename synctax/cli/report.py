@@ -24,6 +24,7 @@ from synctax.cli.recall import Sources
 from synctax.cli.targets import check_targets
 from synctax.report.files import is_special
 from synctax.report.output import Output
+from synctax.report.page_choices import DEFAULT_PATHS
 
 if TYPE_CHECKING:
     from synctax.cli.report_stages import Asked
@@ -32,8 +33,6 @@ SUFFIXES = (".html", ".htm")
 
 DEFAULT_FILE = "report.html"
 
-DEFAULT_PATHS = 500
-"""`report.page.paths.DEFAULT_PATHS`, which would have numpy imported for `--help`."""
 
 MAX_PATHS = 100_000
 

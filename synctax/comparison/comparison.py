@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from synctax.schema.compare import (
     COMPARE_KERNELS,
     COMPARE_RANKS,
 )
+from synctax.schema.html import table_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,8 +70,8 @@ class Comparison:
         return f"<Comparison: {changed} of {len(self.changes)} numbers changed>"
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<p>{_escaped(line)}</p>" for line in self.verdict())
-        return lines + str(self.to_frame().to_html())
+        lines = "".join(f"<p>{escape(line)}</p>" for line in self.verdict())
+        return lines + table_html(repr(self).strip("<>"), self.to_frame())
 
     @cached_property
     def _families(self) -> tuple[F64, F64, F64]:
@@ -304,9 +306,3 @@ def _in_us(columns: dict[str, Any], sides: str) -> dict[str, Any]:
 def adjusted(found: Sequence[Difference]) -> F64:
     """Adjust the p-values of differences for all of them together, (k,) float64."""
     return benjamini_hochberg(np.array([one.p for one in found], np.float64))
-
-
-def _escaped(text: str) -> str:
-    from html import escape
-
-    return escape(text)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from synctax.arrays import F64, I64, NS_PER_US, Bool
+from synctax.arrays import F64, I64, NS_PER_US, Bool, members
 from synctax.collectives.stragglers import longest_run
 from synctax.collectives.summary import parts, shares_and_taxes
 from synctax.comparison.stats import NOTHING, Difference, Estimate, difference
@@ -216,7 +216,7 @@ def _of_step(row: Row) -> Estimate:
     """Waits over the time of the same ranks' steps."""
     unit, over, under = list[I64](), list[F64](), list[F64]()
     for run, slots, begin in zip(row.side.runs, row.slots, row.side.begin, strict=True):
-        rows, slot = _participations(run.tax.matches.first, slots)
+        rows, slot = members(run.tax.matches.first, slots)
         rank = run.tax.matches.table.rank[run.tax.matches.row[rows]]
         there = np.unique(rank)
         unit += [run.unit[slot] + begin, np.tile(np.arange(len(run)) + begin, there.size)]
@@ -225,13 +225,6 @@ def _of_step(row: Row) -> Estimate:
     return row.side.draws.ratio(
         np.concatenate(unit), np.concatenate(over), np.concatenate(under)
     )
-
-
-def _participations(first: I64, slots: I64) -> tuple[I64, I64]:
-    """List the participations of slots, and the slot of each."""
-    count = first[slots + 1] - first[slots]
-    offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-    return np.repeat(first[slots], count) + offset, np.repeat(slots, count)
 
 
 def _lasts(row: Row) -> tuple[I64, I64, I64, I64]:
@@ -319,7 +312,7 @@ def _of_ranks(row: Row) -> dict[int, tuple[Estimate, Estimate]]:
     was_last, decided = list[Bool](), list[Bool]()
     for run, slots, begin in zip(row.side.runs, row.slots, row.side.begin, strict=True):
         found = run.tax.matches
-        rows, slot = _participations(found.first, slots)
+        rows, slot = members(found.first, slots)
         position = found.table.rank[found.row[rows]]
         own = np.array([one.rank for one in found.ranks], np.int64)
         last = run.tax.waits.straggler[slot]

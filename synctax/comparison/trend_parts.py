@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synctax.arrays import ABSENT, F64, I64, NS_PER_US
+from synctax.arrays import ABSENT, F64, I64, NS_PER_US, members
 from synctax.collectives.summary import Part, parts, shares_and_taxes
 from synctax.collectives.tax import Tax
 from synctax.comparison.trend_points import Points
@@ -162,10 +162,7 @@ class _Who:
     @classmethod
     def of(cls, tax: Tax, at: Points, slots: I64) -> "_Who":
         found = tax.matches
-        count = np.diff(found.first)[slots]
-        slot = np.repeat(slots, count)
-        offset = np.arange(slot.size) - np.repeat(np.cumsum(count) - count, count)
-        rows = found.first[slot] + offset
+        rows, slot = members(found.first, slots)
         position = found.table.rank[found.row[rows]].astype(np.int64)
         return cls(
             tax=tax,
@@ -283,15 +280,25 @@ def _point_of(tax: Tax, at: Points, position: "I64 | list[int]", step: I64 | Non
     windows: dict[str, list[int]] = {}
     for number, label in enumerate(at.window):
         windows.setdefault(label, []).append(number)
-    result = np.full(len(position), ABSENT, np.int64)
-    for entry, place in enumerate(np.asarray(position, np.int64).tolist()):
-        mine = windows.get(tax.matches.ranks[place].window, [])
+    place = np.asarray(position, np.int64)
+    window = np.array([rank.window for rank in tax.matches.ranks], object)[place]
+    result = np.full(place.size, ABSENT, np.int64)
+    for label, points in windows.items():
+        own = np.flatnonzero(window == label)
         if at.steps_each is None:
-            result[entry] = mine[0] if mine else ABSENT
+            result[own] = points[0]
         elif step is not None:
-            inside = [p for p in mine if at.first_step[p] <= step[entry] <= at.last_step[p]]
-            result[entry] = inside[0] if inside else ABSENT
+            result[own] = _holding(at, np.array(points, np.int64), step[own])
     return result
+
+
+def _holding(at: Points, points: I64, step: I64) -> I64:
+    """Which of the points of a window, whose steps do not overlap, each step lies in."""
+    points = points[np.argsort(at.first_step[points], kind="stable")]
+    before = np.searchsorted(at.first_step[points], step, "right") - 1
+    found = points[np.maximum(before, 0)]
+    inside = (before >= 0) & (step <= at.last_step[found])
+    return np.where(inside, found, ABSENT)
 
 
 def _classes(found: "Attribution") -> Classes:

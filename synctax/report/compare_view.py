@@ -1,6 +1,7 @@
 """What changed between two runs, for people to read: sentences, then a table."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -223,7 +224,10 @@ def fit(found: "Comparison", result: "Result") -> "list[RenderableType]":
         ),
         Field(
             percent(found.options.level),
-            [_from_to(row, "difference", "", show) for row, show in cells],
+            [
+                _from_to(row, "difference", "", partial(_signed, show=show))
+                for row, show in cells
+            ],
             rank=1,
         ),
     ]
@@ -290,27 +294,15 @@ def _marked(rows: list[dict[str, Any]], name: str, show: Callable[[Any], str]) -
 def _interval(
     rows: list[dict[str, Any]], name: str, show: Callable[[Any], str], unit: str = ""
 ) -> Field:
-    def signed(value: Any) -> str:
-        return show(value)
-
-    cells = [_from_to(row, name, unit, signed, signed_already=True) for row in rows]
+    cells = [_from_to(row, name, unit, show) for row in rows]
     return Field("interval", cells, rank=1)
 
 
-def _from_to(
-    row: dict[str, Any],
-    name: str,
-    unit: str,
-    show: Callable[[Any], str],
-    *,
-    signed_already: bool = False,
-) -> str:
+def _from_to(row: dict[str, Any], name: str, unit: str, show: Callable[[Any], str]) -> str:
     low, high = row[f"{name}_lo{unit}"], row[f"{name}_hi{unit}"]
     if is_absent(low) or is_absent(high):
         return ABSENT
-    if signed_already:
-        return f"{show(low)} … {show(high)}"
-    return f"{_signed(low, show)} … {_signed(high, show)}"
+    return f"{show(low)} … {show(high)}"
 
 
 def _arrow(row: dict[str, Any], show: Callable[[Any], str]) -> str:

@@ -19,8 +19,6 @@ VIEWERS = "open it in ui.perfetto.dev or chrome://tracing"
 LARGE_BYTES = 1_000_000_000
 """Plain text above which viewers in a browser run out of memory."""
 
-_NS_PER_S = 1e9
-
 
 def envelope(made: "Overlay", file: str, file_bytes: int) -> dict[str, Any]:
     """Keys of the JSON beside the rows.

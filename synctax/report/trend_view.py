@@ -85,7 +85,7 @@ def _p(row: dict[str, Any]) -> str:
     known = [row[name] for name in names if not is_absent(row[name])]
     if not known:
         return ABSENT
-    return "<0.001" if min(known) < 0.001 else f"{min(known):.3f}"
+    return _p_text(min(known))
 
 
 def sparks(values: list[float]) -> str:

@@ -36,7 +36,7 @@ SHARED = cluster_of([(0, 8, 100), (5, 8, 60), (9, 6, 30), (30, 2, 200)], servers
 
 @given(hnp.arrays(np.float64, st.integers(1, 60), elements=st.integers(0, 9)))
 def test_cumulated_shares_are_those_of_values_no_larger(values):
-    x, share = jct_figure.cumulated(values)
+    x, share = jct_figure.thinned(values)
     assert (share[0], share[-1]) == (0.0, 1.0)
     assert x[0] == x[1] == values.min()
     assert x[-1] == values.max()
@@ -46,7 +46,7 @@ def test_cumulated_shares_are_those_of_values_no_larger(values):
 
 def test_of_many_jobs_some_are_drawn_the_first_and_last_among_them():
     values = np.random.default_rng(0).lognormal(size=100_000)
-    x, share = jct_figure.cumulated(values)
+    x, share = jct_figure.thinned(values)
     assert x.size == jct_figure.MOST_POINTS + 1
     assert (x[0], x[-1]) == (values.min(), values.max())
     assert_allclose(share[1:], np.searchsorted(np.sort(values), x[1:], "right") / 100_000)

@@ -31,6 +31,25 @@ _WITHOUT_MARGINS: Final = 0.8
 """Share of its column of the figure that an axis is wide."""
 
 
+def cumulated(values: F64, start: float) -> tuple[F64, F64]:
+    """Cumulate the shares of values, as steps up.
+
+    Parameters
+    ----------
+    values : (n,) float64
+        One or more.
+    start : float
+        Where the share of 0 is drawn.
+
+    Returns
+    -------
+    values, shares : (n + 1,) float64
+        `start`, then the values ascending, each with the share that is no larger.
+    """
+    shares = np.arange(values.size + 1) / values.size
+    return np.concatenate([[start], np.sort(values)]), shares
+
+
 def known(values: Any) -> F64:
     """Return the values above 0 that an axis has room for, flat.
 

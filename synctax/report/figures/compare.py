@@ -12,6 +12,7 @@ from synctax.comparison.rows import rows_of
 from synctax.comparison.units import Side
 from synctax.comparison.verdict import signed_us
 from synctax.errors import SynctaxError
+from synctax.report.figures.axes import cumulated
 from synctax.report.figures.style import (
     COLORS,
     HATCHES,
@@ -104,8 +105,7 @@ def _taxes(found: Comparison, group: str, op: str) -> list[F64]:
 def _cdf(axis: "Axes", found: Comparison, group: str, op: str) -> tuple[int, int]:
     taxes = _taxes(found, group, op)
     for at, values in enumerate(taxes):
-        ordered = np.concatenate([[0.0], np.sort(values)])
-        share = np.arange(ordered.size) / max(values.size, 1)
+        ordered, share = cumulated(values, start=0.0)
         axis.step(
             ordered,
             share,

@@ -7,6 +7,7 @@ import numpy as np
 
 from synctax.arrays import F64, I64
 from synctax.errors import SynctaxError
+from synctax.report.figures.axes import cumulated
 from synctax.report.figures.lasts import LEAST_SHOWN, Lasts, Runs
 from synctax.report.figures.style import (
     COLORS,
@@ -228,10 +229,8 @@ def _by_role(tax: "Tax") -> dict[str, I64]:
 
 def _cumulated(values: F64) -> tuple[F64, F64]:
     """Corners of the empirical distribution of shares, from 0 to 1."""
-    ranked = np.sort(values)
-    x = np.concatenate([[0.0], ranked, [1.0]])
-    y = np.concatenate([[0.0], np.arange(1, ranked.size + 1) / ranked.size, [1.0]])
-    return x, y
+    x, y = cumulated(values, start=0.0)
+    return np.append(x, 1.0), np.append(y, 1.0)
 
 
 def _name(part: "Part") -> str:

@@ -8,6 +8,7 @@ from synctax.arrays import F64
 from synctax.cluster.metrics import times
 from synctax.cluster.simulation import Simulation
 from synctax.errors import SynctaxError
+from synctax.report.figures.axes import cumulated
 from synctax.report.figures.durations import log_times
 from synctax.report.figures.style import COLORS, LINES, caption, new_figure, styled
 from synctax.texts import counted, percent, seconds
@@ -69,7 +70,7 @@ def jct(simulation: Simulation) -> "Figure":
         for at, (name, label, width) in enumerate(CURVES):
             if name not in curves:
                 continue
-            values_s, share = cumulated(curves[name])
+            values_s, share = thinned(curves[name])
             axes.plot(
                 np.maximum(values_s, left_s),
                 100 * share,
@@ -92,8 +93,8 @@ def jct(simulation: Simulation) -> "Figure":
     return figure
 
 
-def cumulated(values: F64) -> tuple[F64, F64]:
-    """Cumulate the shares of values, as steps up.
+def thinned(values: F64) -> tuple[F64, F64]:
+    """Cumulate the shares of values, as no more steps up than can be seen.
 
     Parameters
     ----------
@@ -106,11 +107,11 @@ def cumulated(values: F64) -> tuple[F64, F64]:
         Ascending, each the share of values that are no larger, after a share of 0 at the
         least; m is n + 1, and `MOST_POINTS` + 1 at most.
     """
-    ordered = np.sort(values)
+    ordered, shares = cumulated(values, start=float(values.min()))
     many = min(values.size, MOST_POINTS)
-    at = np.round(np.linspace(0, values.size - 1, many)).astype(np.int64)
-    shares = (at + 1) / values.size
-    return np.append(ordered[:1], ordered[at]), np.append(0.0, shares)
+    at = np.round(np.linspace(0, values.size - 1, many)).astype(np.int64) + 1
+    kept = np.append(0, at)
+    return ordered[kept], shares[kept]
 
 
 def _median(values_s: F64) -> str:

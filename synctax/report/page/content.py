@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from synctax.report import tax_view
-from synctax.report.page.paths import DEFAULT_PATHS, PATHS_BYTES
+from synctax.report.page.paths import PATHS_BYTES
+from synctax.report.page_choices import DEFAULT_PATHS
 from synctax.report.tables import records
 
 if TYPE_CHECKING:

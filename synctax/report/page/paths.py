@@ -10,14 +10,13 @@ from synctax.arrays import ABSENT, I64, NS_PER_US
 from synctax.attribution.story import story
 from synctax.report.page.columns import Codes, Columns, result_of
 from synctax.report.page.markup import Texts, script_json
+from synctax.report.page_choices import DEFAULT_PATHS
 from synctax.report.story_view import windows_apart
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
     from synctax.attribution.story_model import Event, Side, Story
 
-DEFAULT_PATHS = 500
-"""Collectives whose paths a page has, at most."""
 
 PATHS_BYTES = 2_000_000
 """Bytes that all paths of a page may take, where nobody asks for more of them."""

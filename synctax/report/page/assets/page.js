@@ -552,10 +552,8 @@
     const last = new Int32Array(bins * ranks.length);
     const part = new Int32Array(bins * ranks.length);
     const inGroup = new Int32Array(bins * names.groups.length);
-    const all = new Int32Array(bins);
     for (const row of rows) {
       const bin = binned.of(row);
-      all[bin] += 1;
       inGroup[bin * names.groups.length + table.group[row]] += 1;
       if (table.last[row] >= 0) last[bin * ranks.length + table.last[row]] += 1;
     }
@@ -563,9 +561,8 @@
     for (let bin = 0; bin < bins; bin += 1) {
       for (let g = 0; g < names.groups.length; g += 1) {
         const n = inGroup[bin * names.groups.length + g];
-        if (n > 0 && members) for (const r of members[g]) part[bin * ranks.length + r] += n;
+        if (n > 0) for (const r of members[g]) part[bin * ranks.length + r] += n;
       }
-      if (!members) part.fill(all[bin], bin * ranks.length, (bin + 1) * ranks.length);
     }
     const cells = [];
     for (let at = 0; at < last.length; at += 1) {
@@ -979,7 +976,6 @@
     columns.n.forEach((n, i) => {
       const parts = [];
       if (new Set(columns.topology).size > 1) parts.push(columns.topology[i]);
-      if (columns.op && new Set(columns.op).size > 1) parts.push(columns.op[i]);
       parts.push(`ε ${String(columns.elasticity[i]).replace("-", "−")}`);
       const key = parts.join(", ");
       if (!lists.has(key)) lists.set(key, { with: [], without: [], interval: [] });
