@@ -264,7 +264,9 @@ def _show_version(ctx: click.Context, _option: click.Parameter, value: bool) -> 
     if value:
         from importlib.metadata import version
 
-        click.echo(f"synctax {version('synctax')}")
+        from synctax.trace.readers import in_use
+
+        click.echo(f"synctax {version('synctax')}, {in_use()} reader")
         ctx.exit()
 
 

@@ -56,7 +56,9 @@ class Grammar:
     event_mark: "re.Pattern[bytes]"
 
 
-class _State(Enum):
+class State(Enum):
+    """Where in the text the reader stands."""
+
     HEAD = "before the list"
     EVENTS = "in the list"
     TAIL = "after the list"
@@ -91,24 +93,24 @@ class EventList(Generic[E]):
         self._wanted = self._chunk_bytes
         self._text = Window(grammar.event_start)
         self._at = 0  # the byte before the next item: bracket, comma or a spent brace
-        self._state = _State.HEAD
+        self._state = State.HEAD
         self.head = b""
         self.tail = b""
 
     @property
     def found(self) -> bool:
         """Whether the list began."""
-        return self._state is not _State.HEAD
+        return self._state is not State.HEAD
 
     @property
     def hopeless(self) -> bool:
         """Whether so much text came without a list that none is to be expected."""
-        return self._state is _State.HEAD and len(self._text) >= MAX_OUTSIDE_BYTES
+        return self._state is State.HEAD and len(self._text) >= MAX_OUTSIDE_BYTES
 
     @property
     def closed(self) -> bool:
         """Whether the list ended before the text did."""
-        return self._state is _State.TAIL
+        return self._state is State.TAIL
 
     @property
     def bytes_read(self) -> int:
@@ -125,9 +127,9 @@ class EventList(Generic[E]):
         """Take the end of the text; yield the events that are left."""
         self._text.final = True
         yield from self._run()
-        if self._state is _State.HEAD:
+        if self._state is State.HEAD:
             self.head = bytes(self._text.buf)
-        elif self._state is _State.EVENTS:
+        elif self._state is State.EVENTS:
             self._tally.add(
                 "truncated",
                 "the file ends before its list of events does",
@@ -135,17 +137,17 @@ class EventList(Generic[E]):
             )
 
     def _run(self) -> Iterator[list[E]]:
-        if self._state is _State.HEAD:
+        if self._state is State.HEAD:
             self._begin()
-        if self._state is _State.EVENTS:
+        if self._state is State.EVENTS:
             yield from self._events()
             if not self._text.drop_space(self._at):
                 self._text.drop(self._at)
             self._at = 0
-        if self._state is _State.TAIL:
+        if self._state is State.TAIL:
             self._keep_tail()
         # what is left over is looked at again when it has doubled: linear in all
-        left = 0 if self._state is _State.TAIL else 2 * len(self._text)
+        left = 0 if self._state is State.TAIL else 2 * len(self._text)
         self._wanted = max(self._chunk_bytes, left)
 
     def _begin(self) -> None:
@@ -182,7 +184,7 @@ class EventList(Generic[E]):
             )
             at -= 1
         self._at = at
-        self._state = _State.EVENTS
+        self._state = State.EVENTS
 
     def _keep_tail(self) -> None:
         room = MAX_OUTSIDE_BYTES - len(self.tail)
@@ -198,7 +200,7 @@ class EventList(Generic[E]):
         ready: list[E] = []
         # blocks may be longer than a chunk; what is decoded at once must not be
         size = most = max(self._chunk_bytes, 2 * _SMALL)
-        while self._state is _State.EVENTS:
+        while self._state is State.EVENTS:
             comma = self._text.boundary(self._at, self._at + size)
             events, good = (None, 0) if comma is None else self._region(comma)
             if events is not None:
@@ -284,7 +286,7 @@ class EventList(Generic[E]):
         elif mark == _CLOSE_LIST and self._closes(at):
             if text.buf[self._at] == _COMMA:
                 self._tally.add("extra_comma", where=text.where(self._at))
-            self._state, self._at = _State.TAIL, at + 1
+            self._state, self._at = State.TAIL, at + 1
         else:
             self._give_up("junk_between_events", at, text.next_start(at))
         return []

@@ -32,6 +32,14 @@ class Columns:
         self._arrays = {name: np.zeros(0, dtype) for name, dtype in dtypes.items()}
         self.size = 0
 
+    @classmethod
+    def of(cls, **columns: Any) -> "Columns":
+        """Make columns of arrays of equal length that are there already."""
+        made = cls()
+        made._arrays = columns
+        made.size = len(next(iter(columns.values())))
+        return made
+
     def append(self, **columns: Any) -> None:
         """Append one piece to every column; narrower types are converted."""
         end = self.size + len(next(iter(columns.values())))
@@ -48,7 +56,8 @@ class Columns:
     def take(self, name: str) -> Any:
         """Give a column away; it can be taken once."""
         array = self._arrays.pop(name)
-        array.resize(self.size, refcheck=False)
+        if array.size != self.size:
+            array.resize(self.size, refcheck=False)
         return array
 
     def take_all(self) -> dict[str, Any]:

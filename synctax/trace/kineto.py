@@ -19,15 +19,19 @@ from synctax.trace.kineto_finish import (
     take_strings,
     take_syncs,
 )
-from synctax.trace.kineto_keys import GRAMMAR, decode
+from synctax.trace.kineto_keys import GRAMMAR, Event, decode
 from synctax.trace.kineto_meta import read_meta
 from synctax.trace.model import RankTrace
+from synctax.trace.native import NativeCollector, NativeEvents
+from synctax.trace.readers import NATIVE, chosen, variants
 from synctax.trace.sniff import NotATraceError, require_trace
 from synctax.trace.source import Damage, open_file, plain_blocks, read_ahead
 from synctax.trace.tally import Tally
 
 DEFAULT_CHUNK_BYTES = 1024 * 1024
 """Text decoded at once; measured: a quarter of it and four times as much are slower."""
+NATIVE_CHUNK_BYTES = 256 * 1024
+"""Text that the compiled scanner takes at once: it stays in the core's own cache."""
 
 
 class Scanner(Protocol):
@@ -40,22 +44,18 @@ class Scanner(Protocol):
         """Take the end of the text, and what is known of why it ended; give the columns."""
 
 
-class MsgspecScanner:
-    """The scanner in Python: msgspec decodes, numpy holds.
+class _Scanner:
+    """What is the same whoever decodes events."""
 
-    Parameters
-    ----------
-    path : str
-        As shown in messages and kept in the result.
-    chunk_bytes : int
-        Text decoded at once; the result does not depend on it.
-    """
-
-    def __init__(self, path: str, chunk_bytes: int = DEFAULT_CHUNK_BYTES) -> None:
+    def __init__(
+        self,
+        path: str,
+        tally: Tally,
+        events: EventList[Event],
+        collector: Collector | NativeCollector,
+    ) -> None:
         self._path = path
-        self._tally = Tally()
-        self._collector = Collector(self._tally)
-        self._events = EventList(decode, self._tally, GRAMMAR, chunk_bytes)
+        self._tally, self._events, self._collector = tally, events, collector
 
     def feed(self, block: bytes) -> None:
         """Take the next block of plain JSON text, of any size.
@@ -78,9 +78,10 @@ class MsgspecScanner:
         NotATraceError
             If the text is complete and has no list of events.
         """
-        listed, tally, collector = self._events, self._tally, self._collector
+        listed, tally = self._events, self._tally
         for decoded in listed.finish():
-            collector.add(decoded)
+            self._collector.add(decoded)
+        collector = self._collector.close()
         if damage.reason:
             tally.add(damage.reason, damage.detail)
         listed_in_full = listed.closed or self._without_list()
@@ -134,10 +135,67 @@ class MsgspecScanner:
         )
 
 
+class MsgspecScanner(_Scanner):
+    """The scanner in Python: msgspec decodes, numpy holds.
+
+    Parameters
+    ----------
+    path : str
+        As shown in messages and kept in the result.
+    chunk_bytes : int
+        Text decoded at once; the result does not depend on it.
+    """
+
+    def __init__(self, path: str, chunk_bytes: int = DEFAULT_CHUNK_BYTES) -> None:
+        tally = Tally()
+        events = EventList(decode, tally, GRAMMAR, chunk_bytes)
+        super().__init__(path, tally, events, Collector(tally))
+
+
+class NativeScanner(_Scanner):
+    """The scanner in C, for what profilers write; the rest as `MsgspecScanner`.
+
+    Parameters
+    ----------
+    path : str
+        As shown in messages and kept in the result.
+    chunk_bytes : int
+        Text scanned at once; the result does not depend on it.
+    variant : str, optional
+        Vector unit to use, one of `readers.variants()`. Default: the best.
+    """
+
+    def __init__(
+        self, path: str, chunk_bytes: int = NATIVE_CHUNK_BYTES, variant: str | None = None
+    ) -> None:
+        tally = Tally()
+        events = NativeEvents(tally, chunk_bytes, variant or variants()[0])
+        super().__init__(path, tally, events, NativeCollector(tally, events.scanner))
+        self._scanner = events.scanner
+
+    @property
+    def kept(self) -> int:
+        """Events that are rows without a detour through Python."""
+        return self._scanner.rows("events")
+
+
+def scanner_of(path: str, chunk_bytes: int | None = None) -> Scanner:
+    """Make the scanner that is in use (`readers.chosen`).
+
+    Raises
+    ------
+    SynctaxError
+        If one is asked for that is not there.
+    """
+    if chosen() == NATIVE:
+        return NativeScanner(path, chunk_bytes or NATIVE_CHUNK_BYTES)
+    return MsgspecScanner(path, chunk_bytes or DEFAULT_CHUNK_BYTES)
+
+
 def read_rank(
     path: str | os.PathLike[str],
     *,
-    chunk_bytes: int = DEFAULT_CHUNK_BYTES,
+    chunk_bytes: int | None = None,
     on_bytes: Callable[[int], None] | None = None,
 ) -> RankTrace:
     """Read one rank's profiler window.
@@ -147,8 +205,9 @@ def read_rank(
     path : path or URL
         Kineto JSON, plain, gzip or zstd by content; an fsspec URL (`s3://...`) with the
         extra `cloud`.
-    chunk_bytes : int
-        Text decoded at once; the result does not depend on it.
+    chunk_bytes : int, optional
+        Text decoded at once; the result does not depend on it. Default: what suits the
+        reader.
     on_bytes : callable
         Called with counts of bytes of the file itself, as they are consumed.
 
@@ -164,14 +223,20 @@ def read_rank(
     BadInputError
         If the file cannot be read.
     SynctaxError
-        If the path is a URL and fsspec is not installed.
+        If the path is a URL and fsspec is not installed, or a reader is asked for that
+        was not built (`synctax.trace.readers`).
     """
     name = os.fspath(path)
-    require_trace(name)
-    scanner: Scanner = MsgspecScanner(name, chunk_bytes)
+    sniffed = require_trace(name)
+    scanner = scanner_of(name, chunk_bytes)
+    # the compiled scanner is hardly slower than copying: of plain text on a disk, which the
+    # system reads ahead, handing blocks from thread to thread costs more than it gains
+    direct = isinstance(scanner, NativeScanner) and not sniffed.compression
+    direct &= "://" not in name
     damage = Damage()
     with open_file(name) as file:
-        blocks = read_ahead(plain_blocks(file, damage, on_bytes), chunk_bytes)
+        plain = plain_blocks(file, damage, on_bytes)
+        blocks = plain if direct else read_ahead(plain, chunk_bytes or DEFAULT_CHUNK_BYTES)
         with closing(blocks):
             for block in blocks:
                 scanner.feed(block)

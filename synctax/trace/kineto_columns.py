@@ -21,11 +21,7 @@ from synctax.trace.kineto_codes import (
     Lanes,
     skip_reason,
 )
-from synctax.trace.kineto_keys import (
-    NO_ARGS,
-    Args,
-    Event,
-)
+from synctax.trace.kineto_keys import END_MARK, NO_ARGS, START_MARK, Args, Event
 from synctax.trace.model import EventKind
 from synctax.trace.numbers import MAX_COUNT, MAX_RANK
 from synctax.trace.tally import Tally
@@ -46,7 +42,6 @@ WAITS = ("wait_stream", "wait_correlation", "wait_event_id")
 
 _PHASE_CATEGORY = attrgetter("ph", "cat")
 _PROCESS_THREAD = attrgetter("pid", "tid")
-_START_MARK, _END_MARK = "Iteration Start", "Record Window End"
 _ON_DEVICE = (
     EventKind.GPU_ANNOTATION, EventKind.KERNEL, EventKind.MEMCPY, EventKind.MEMSET,
     EventKind.SYNC, EventKind.CUDA_EVENT,
@@ -60,13 +55,19 @@ class Collector:
 
     Events whose times cannot be read are dropped and counted here; what looks wrong only
     beside the rest of the window is left for the end.
+
+    Parameters
+    ----------
+    tally : Tally
+    placed : bool
+        Whether a column `place` of the events keeps what `add` is told.
     """
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: Tally, *, placed: bool = False) -> None:
         self.events = Columns(
             kind=np.int8, name=np.int32, start_ns=np.int64, duration_ns=np.int64,
             lane=np.int32, device=np.int32, stream=np.int32, correlation=np.int64,
-            external_id=np.int64,
+            external_id=np.int64, **({"place": np.int64} if placed else {}),
         )  # fmt: skip
         self.kernels = Columns(event=np.int64, geometry=np.int32, graph_node=np.int64)
         self.syncs = Columns(event=np.int64, **dict.fromkeys(WAITS, np.int64))
@@ -84,15 +85,14 @@ class Collector:
         self.start_marks_ns: list[int] = []
         self.end_marks_ns: list[int] = []
         self._tally = tally
-        self._classes = Classes()
+        self.classes = Classes()
         self._geometry = Geometry(self.texts["geometry"])
         self._communicates = Communicates()
-        self._devices, self._streams = Handles(), Handles()
-        self._seen = 0
+        self.devices, self.streams = Handles(), Handles()
 
-    def add(self, events: Sequence[Event]) -> None:
-        """Append decoded events."""
-        classes = self._classes
+    def add(self, events: Sequence[Event], places: Sequence[int] = ()) -> None:
+        """Append decoded events; `places` are numbers to be kept with them."""
+        classes = self.classes
         which = list(map(classes.__getitem__, map(_PHASE_CATEGORY, events)))
         for number, count in Counter(which).items():
             classes.count[number] += count
@@ -104,21 +104,25 @@ class Collector:
             )
         if kept:
             kind = np.array([kinds[c] for c in which if kinds[c] >= 0], np.int8)
-            self._add_kept(kept, kind)
-        self._seen += len(events)
+            at = [i for i, c in enumerate(which) if kinds[c] >= 0] if len(places) else []
+            self._add_kept(kept, kind, np.array([places[i] for i in at], np.int64))
+
+    def close(self) -> "Collector":
+        """Take the end of the events."""
+        return self
 
     def skipped(self) -> Iterable[tuple[str, str, int]]:
         """What was skipped: reason, category, count."""
         found: Counter[tuple[str, str]] = Counter()
-        for (phase, category), number in self._classes.items():
-            if self._classes.kind[number] in (SKIP, MARK):
-                found[skip_reason(phase, category)] += self._classes.count[number]
+        for (phase, category), number in self.classes.items():
+            if self.classes.kind[number] in (SKIP, MARK):
+                found[skip_reason(phase, category)] += self.classes.count[number]
         rows = [(*key, count) for key, count in sorted(found.items()) if count]
         rest = sum(count for *_, count in rows[_MAX_CATEGORIES:])
         others = [("unknown_category", "other categories", rest)] if rest else []
         return rows[:_MAX_CATEGORIES] + others
 
-    def _add_kept(self, events: list[Event], kind: I8) -> None:
+    def _add_kept(self, events: list[Event], kind: I8, places: I64) -> None:
         start_ns, start_status = parse_us([event.ts for event in events])
         duration_ns, duration_status = parse_us([event.dur for event in events])
         bad = (start_status != 0) | (duration_status != 0) | (duration_ns < 0)
@@ -133,6 +137,7 @@ class Collector:
             keep = np.flatnonzero(~bad)
             events = [events[at] for at in keep.tolist()]
             kind, start_ns, duration_ns = kind[keep], start_ns[keep], duration_ns[keep]
+            places = places[keep] if places.size else places
         if not events:
             return
         args = [event.args or NO_ARGS for event in events]
@@ -149,6 +154,7 @@ class Collector:
             stream=stream,
             correlation=self._integers([a.correlation for a in args]),
             external_id=self._external_ids(args),
+            place=places,
         )
         self._add_kernels(args, kind, first)
         self._add_syncs(args, kind, first)
@@ -168,11 +174,11 @@ class Collector:
         at = np.flatnonzero(np.isin(kind, _ON_DEVICE))
         rows = at.tolist()
         device[at] = [
-            self._devices.place(events[i].pid if (d := args[i].device) is None else d)
+            self.devices.place(events[i].pid if (d := args[i].device) is None else d)
             for i in rows
         ]
         stream[at] = [
-            self._streams.place(events[i].tid if (s := args[i].stream) is None else s)
+            self.streams.place(events[i].tid if (s := args[i].stream) is None else s)
             for i in rows
         ]
         return device, stream
@@ -222,10 +228,7 @@ class Collector:
             columns[key] = self._texts(key, (text or None for text in raw))
         for key, limit in COMM_NUMBERS.items():
             column = self._integers([getattr(a, key) for a in told])
-            beyond = (column < ABSENT) | (column > limit)
-            if beyond.any():
-                column[beyond] = ABSENT
-                self._oversized(int(beyond.sum()))
+            self._oversized(take_out_of_range(column, limit))
             columns[key] = column
         columns["comms_id"] = np.array(
             [self._comms_id(a.comms_id) for a in told], np.uint64
@@ -246,7 +249,7 @@ class Collector:
         return [ABSENT if v is None else self._code(codes, v) for v in values]
 
     def _code(self, codes: Codes, value: Any) -> int:
-        text = _text(value)
+        text = text_of(value)
         if text is None:
             self._oversized(1)
             return ABSENT
@@ -256,7 +259,8 @@ class Collector:
         return integers(values, self._oversized)
 
     def _oversized(self, count: int) -> None:
-        self._tally.add("integer_out_of_range", count=count)
+        if count:
+            self._tally.add("integer_out_of_range", count=count)
 
     def _add_special(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -267,13 +271,22 @@ class Collector:
                 self._add_mark(event)
 
     def _add_mark(self, event: Event) -> None:
-        marks = {_START_MARK: self.start_marks_ns, _END_MARK: self.end_marks_ns}
+        marks = {START_MARK: self.start_marks_ns, END_MARK: self.end_marks_ns}
         for name, known in marks.items():
             if event.name and event.name.startswith(name):
-                self._classes.count[self._classes[event.ph, event.cat]] -= 1  # used
+                self.classes.count[self.classes[event.ph, event.cat]] -= 1  # used
                 ns, status = parse_us([event.ts])
                 if status[0] == TimeStatus.OK and ns[0] > 0:
                     known.append(int(ns[0]))
+
+
+def take_out_of_range(column: I64, limit: int) -> int:
+    """Make numbers absent that are beyond what can be true; return how many."""
+    beyond = (column < ABSENT) | (column > limit)
+    count = int(np.count_nonzero(beyond))
+    if count:
+        column[beyond] = ABSENT
+    return count
 
 
 def _has_metadata(args: Args) -> bool:
@@ -288,7 +301,8 @@ def _has_metadata(args: Args) -> bool:
     )
 
 
-def _text(value: Any) -> str | None:
+def text_of(value: Any) -> str | None:
+    """Return a text, or what else stands in place of one as text; None if it is too big."""
     if isinstance(value, str):
         return value
     try:

@@ -54,10 +54,15 @@ PHASES = {
 
 STEP_PREFIX = "ProfilerStep#"
 
-COMMUNICATION = re.compile(
-    r"record_param_comms|c10d::|symm_mem::|(?:nccl|gloo|mpi|ucc|xccl|hccl|cncl|rccl|oneccl):"
-)
+COMMUNICATES = (
+    "record_param_comms", "c10d::", "symm_mem::", "nccl:", "gloo:", "mpi:", "ucc:", "xccl:",
+    "hccl:", "cncl:", "rccl:", "oneccl:",
+)  # fmt: skip
 """How names of CPU ranges begin that tell of communication."""
+COMMUNICATION = re.compile("|".join(map(re.escape, COMMUNICATES)))
+
+START_MARK, END_MARK = "Iteration Start", "Record Window End"
+"""How names of the profiler's own marks begin: of its start and its end."""
 
 GRAMMAR = Grammar(
     list_start=re.compile(rb'"traceEvents"[^\[{"]{0,64}[\[{]'),

@@ -97,8 +97,8 @@ def sniff(path: str | os.PathLike[str]) -> Sniffed:
     return Sniffed(_format(bytes(plain), raw, os.fspath(path)), _compression(raw))
 
 
-def require_trace(path: str | os.PathLike[str]) -> None:
-    """Refuse a file that is no profiler trace.
+def require_trace(path: str | os.PathLike[str]) -> Sniffed:
+    """Refuse a file that is no profiler trace; say how one is compressed.
 
     Raises
     ------
@@ -108,6 +108,7 @@ def require_trace(path: str | os.PathLike[str]) -> None:
     found = sniff(path)
     if not found.is_trace:
         raise NotATraceError(f"{os.fspath(path)}: no profiler trace; {found.sentence}")
+    return found
 
 
 def _compression(raw: bytes) -> str:

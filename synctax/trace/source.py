@@ -81,7 +81,7 @@ def _open(path: str) -> IO[bytes]:
 
 def plain_blocks(
     file: IO[bytes], damage: Damage, on_bytes: Callable[[int], None] | None = None
-) -> Iterator[bytes]:
+) -> Generator[bytes, None, None]:
     """Yield the plain content of an open file in blocks of no particular size.
 
     Parameters

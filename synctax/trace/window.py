@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable
 
+import numpy as np
+
 MAX_EVENT_BYTES = 4 * 1024 * 1024
 """What has not ended after so many bytes is no event."""
 _BOUNDARY_TRIES = 8
@@ -37,6 +39,12 @@ _SPACES = b" \t\r\n"
 _NEWLINE = b"\n"
 
 
+def _lines(text: bytearray, end: int) -> int:
+    """Count line ends before `end`; lines are short, so `bytes.count` stops often."""
+    marks = np.frombuffer(text, np.uint8, count=end) == ord(_NEWLINE)
+    return int(np.count_nonzero(marks))
+
+
 class Undecided(Exception):  # noqa: N818 (a request for more text, not a fault)
     """The text so far does not settle what comes next."""
 
@@ -55,6 +63,8 @@ class Window:
         self.buf = bytearray()
         self.offset = 0
         self.final = False
+        self.reused = False
+        """Whether nothing that was decoded points into the text."""
         self._lines = 0
         self._event_start = event_start
         self._candidate: int | None = None
@@ -67,9 +77,11 @@ class Window:
         """Forget the first `count` bytes."""
         if not count:
             return
-        self._lines += self.buf.count(_NEWLINE, 0, count)
-        # a new buffer: decoded events may still point into the old one
-        self.buf = bytearray(memoryview(self.buf)[count:])
+        self._lines += _lines(self.buf, count)
+        if self.reused:
+            del self.buf[:count]
+        else:  # a new buffer: decoded events may still point into the old one
+            self.buf = bytearray(memoryview(self.buf)[count:])
         self.offset += count
         self._searched = max(0, self._searched[0] - count), self._searched[1] - count
         if self._candidate is not None:

@@ -1,0 +1,519 @@
+/* synctax.trace._scan: events of Kineto traces to columns.
+ *
+ * The reader in Python knows what becomes of every event. This module does the same for
+ * those that are written as profilers write them, and refuses all others one by one, so
+ * that the reader in Python can do them. See `synctax/trace/native.py`.
+ */
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+
+#include "variants.h"
+
+#define LAYOUT 1   /* as in `readers.py` */
+#define PADDING 64 /* bytes behind the text that may be read */
+
+/* ------------------------------------------------------------------ memory that is given away */
+
+typedef struct {
+    PyObject_HEAD
+    char *data;
+    Py_ssize_t size;
+} Memory;
+
+static PyTypeObject *memory_type;
+
+static int memory_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+    Memory *memory = (Memory *)self;
+    return PyBuffer_FillInfo(view, self, memory->data ? memory->data : (char *)"",
+        memory->size, 0, flags);
+}
+
+static void memory_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    free(((Memory *)self)->data);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyType_Slot memory_slots[] = {
+    {Py_tp_dealloc, (void *)memory_dealloc},
+    {Py_bf_getbuffer, (void *)memory_buffer},
+    {Py_tp_doc, (void *)"One column's memory; arrays are made of it without a copy."},
+    {0, NULL},
+};
+static PyType_Spec memory_spec = {"synctax.trace._scan.Memory", sizeof(Memory), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, memory_slots};
+
+/* The memory of a column, which the table loses. */
+static PyObject *taken(Table *table, int column)
+{
+    allocfunc allocate = (allocfunc)PyType_GetSlot(memory_type, Py_tp_alloc);
+    Memory *memory = (Memory *)allocate(memory_type, 0);
+    if (!memory)
+        return NULL;
+    size_t size = table->size * table->columns[column].width;
+    char *data = table->columns[column].data;
+    char *fitting = size ? realloc(data, size) : data;
+    memory->data = fitting ? fitting : data;
+    memory->size = (Py_ssize_t)size;
+    table->columns[column].data = NULL;
+    return (PyObject *)memory;
+}
+
+/* ------------------------------------------------------------------------------- the scanner */
+
+typedef struct {
+    PyObject_HEAD
+    State *state;
+    Scan *scan;
+    int busy, closed;
+} Scanner;
+
+static Variant known_variants[8];
+static int known_variants_count;
+
+static void state_free(State *state)
+{
+    if (!state)
+        return;
+    free(state->key_text);
+    free((void *)state->prefix);
+    free(state->prefix_length);
+    free((void *)state->mark);
+    free(state->mark_length);
+    free(state->counted);
+    Texts *texts[] = {&state->categories, &state->names, &state->values, &state->lanes,
+        &state->geometries, &state->texts};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        texts_free(texts[i]);
+    table_free(&state->events);
+    table_free(&state->kernels);
+    table_free(&state->syncs);
+    table_free(&state->comms);
+    free(state);
+}
+
+static void columns(Table *table, Column *column, const size_t *width, int count)
+{
+    for (int i = 0; i < count; i++)
+        column[i].width = width[i];
+    table->columns = column;
+    table->count = count;
+}
+
+static State *state_new(void)
+{
+    static const size_t events[] = {1, 4, 8, 8, 4, 4, 4, 8, 8}, kernels[] = {8, 4, 8},
+                        syncs[] = {8, 8, 8, 8};
+    State *state = calloc(1, sizeof *state);
+    if (!state)
+        return NULL;
+    size_t comms[COMM_COLUMNS];
+    for (int i = 0; i < COMM_COLUMNS; i++)
+        comms[i] = i >= 1 && i <= COMM_TEXTS ? 4 : 8;
+    columns(&state->events, state->event_columns, events, EVENT_COLUMNS);
+    columns(&state->kernels, state->kernel_columns, kernels, KERNEL_COLUMNS);
+    columns(&state->syncs, state->sync_columns, syncs, SYNC_COLUMNS);
+    columns(&state->comms, state->comm_columns, comms, COMM_COLUMNS);
+    for (int i = 0; i < KEY_SLOTS; i++)
+        state->event_keys.slot[i].role = state->args_keys.slot[i].role = -1;
+    memset(state->kind, SKIPPED, sizeof state->kind);
+    state->last_process = state->last_thread = -1;
+    state->counted = calloc(MAX_CATEGORIES, sizeof *state->counted);
+    if (!state->counted) {
+        state_free(state);
+        return NULL;
+    }
+    return state;
+}
+
+/* Make room where it may be short for an event of this length. */
+static int make_room(State *state, size_t length)
+{
+    Table *tables[] = {&state->events, &state->kernels, &state->syncs, &state->comms};
+    Texts *texts[] = {&state->categories, &state->names, &state->values, &state->lanes,
+        &state->geometries, &state->texts};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (tables[i]->size == tables[i]->room && !table_grow(tables[i]))
+            return 0;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!texts_grow(texts[i], 16, length + MAX_SHAPE))
+            return 0;
+    return 1;
+}
+
+/* One key with its role, its text copied to `*text`. */
+static int add_key(Keys *keys, const char *key, Py_ssize_t length, int role, char **text)
+{
+    char *copy = *text;
+    memcpy(copy, key, (size_t)length);
+    memset(copy + length, 0, 8);
+    *text += length + 8;
+    uint64_t first = key_first(copy, (size_t)length);
+    uint64_t last = length > 8 ? load64(copy + length - 8) : 0;
+    uint32_t at = key_slot(first, last, (size_t)length);
+    while (keys->slot[at].role >= 0)
+        at = (at + 1) & (KEY_SLOTS - 1);
+    keys->slot[at] = (Key){first, last, copy, (uint32_t)length, role};
+    return 1;
+}
+
+static int role_named(PyObject *name)
+{
+    Py_ssize_t length;
+    const char *text = PyUnicode_AsUTF8AndSize(name, &length);
+    if (!text)
+        return -1;
+    for (int role = 0; role < ROLE_COUNT; role++)
+        if (!strcmp(text, ROLE_NAMES[role]))
+            return role;
+    PyErr_Format(PyExc_ValueError, "no role is called %s", text);
+    return -1;
+}
+
+/* Keys from a list of pairs (bytes, name of a role). */
+static int add_keys(Keys *keys, PyObject *list, char **text)
+{
+    Py_ssize_t count = PyList_Size(list);
+    if (count < 0 || count > KEY_SLOTS / 2) {
+        if (count >= 0)
+            PyErr_SetString(PyExc_ValueError, "too many keys");
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *pair = PyList_GetItem(list, i), *name;
+        char *key;
+        Py_ssize_t length;
+        if (!pair || !PyTuple_Check(pair) || PyTuple_Size(pair) != 2) {
+            PyErr_SetString(PyExc_TypeError, "keys are pairs of bytes and a role");
+            return 0;
+        }
+        name = PyTuple_GetItem(pair, 1);
+        if (!name || PyBytes_AsStringAndSize(PyTuple_GetItem(pair, 0), &key, &length) < 0)
+            return 0;
+        int role = role_named(name);
+        if (role < 0)
+            return 0;
+        add_key(keys, key, length, role, text);
+    }
+    return 1;
+}
+
+/* Prefixes from a list of bytes. */
+static int add_prefixes(const char ***prefix, size_t **lengths, int *count, PyObject *list,
+    char **text)
+{
+    Py_ssize_t size = PyList_Size(list);
+    if (size < 0)
+        return 0;
+    *prefix = calloc((size_t)size + 1, sizeof **prefix);
+    *lengths = calloc((size_t)size + 1, sizeof **lengths);
+    if (!*prefix || !*lengths) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < size; i++) {
+        char *key;
+        Py_ssize_t length;
+        if (PyBytes_AsStringAndSize(PyList_GetItem(list, i), &key, &length) < 0)
+            return 0;
+        memcpy(*text, key, (size_t)length);
+        (*prefix)[i] = *text;
+        (*lengths)[i] = (size_t)length;
+        *text += length;
+    }
+    *count = (int)size;
+    return 1;
+}
+
+/* Categories that are kept, from a list of pairs (bytes, kind). */
+static int add_categories(State *state, PyObject *list)
+{
+    Py_ssize_t size = PyList_Size(list);
+    if (size < 0 || size > MAX_CATEGORIES / 2) {
+        if (size >= 0)
+            PyErr_SetString(PyExc_ValueError, "too many categories");
+        return 0;
+    }
+    for (Py_ssize_t i = 0; i < size; i++) {
+        char *name;
+        Py_ssize_t length;
+        int kind;
+        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "y#i", &name, &length, &kind))
+            return 0;
+        if (!texts_grow(&state->categories, 1, (size_t)length)) {
+            PyErr_NoMemory();
+            return 0;
+        }
+        uint32_t number = number_of(&state->categories, name, (size_t)length, state->seed);
+        state->kind[number] = (int8_t)kind;
+    }
+    return 1;
+}
+
+/* How much text is in lists of bytes and of pairs with bytes. */
+static Py_ssize_t text_in(PyObject *list)
+{
+    Py_ssize_t total = 0, count = PyList_Size(list);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PyList_GetItem(list, i);
+        if (item && PyTuple_Check(item) && PyTuple_Size(item))
+            item = PyTuple_GetItem(item, 0);
+        if (item && PyBytes_Check(item))
+            total += PyBytes_Size(item) + 8;
+    }
+    return total;
+}
+
+static PyObject *scanner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"event_keys", "args_keys", "categories", "communication", "marks",
+        "seed", "variant", NULL};
+    PyObject *event_keys, *args_keys, *categories, *communication, *marks;
+    unsigned long long seed;
+    const char *variant;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!Ks", names, &PyList_Type,
+            &event_keys, &PyList_Type, &args_keys, &PyList_Type, &categories, &PyList_Type,
+            &communication, &PyList_Type, &marks, &seed, &variant))
+        return NULL;
+    Scan *scan = NULL;
+    for (int i = 0; i < known_variants_count; i++)
+        if (!strcmp(variant, known_variants[i].name))
+            scan = known_variants[i].scan;
+    if (!scan)
+        return PyErr_Format(PyExc_ValueError, "this machine cannot run %s", variant);
+    State *state = state_new();
+    if (!state)
+        return PyErr_NoMemory();
+    state->seed = seed;
+    char *text = state->key_text = malloc((size_t)(text_in(event_keys) + text_in(args_keys)
+        + text_in(communication) + text_in(marks)) + 64);
+    if (!text) {
+        state_free(state);
+        return PyErr_NoMemory();
+    }
+    Scanner *self = NULL;
+    if (add_keys(&state->event_keys, event_keys, &text)
+        && add_keys(&state->args_keys, args_keys, &text)
+        && add_prefixes(&state->prefix, &state->prefix_length, &state->prefixes, communication,
+            &text)
+        && add_prefixes(&state->mark, &state->mark_length, &state->marks, marks, &text)
+        && add_categories(state, categories)) {
+        if (!make_room(state, 1 << 16))
+            PyErr_NoMemory();
+        else
+            self = (Scanner *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    }
+    if (!self) {
+        state_free(state);
+        return NULL;
+    }
+    self->state = state;
+    self->scan = scan;
+    return (PyObject *)self;
+}
+
+static void scanner_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    state_free(((Scanner *)self)->state);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyObject *scanner_scan(PyObject *object, PyObject *args)
+{
+    Scanner *self = (Scanner *)object;
+    Py_buffer text;
+    Py_ssize_t at;
+    if (!PyArg_ParseTuple(args, "w*n", &text, &at))
+        return NULL;
+    if (self->busy || self->closed) {
+        PyBuffer_Release(&text);
+        PyErr_SetString(PyExc_RuntimeError, "the scanner is at work or closed");
+        return NULL;
+    }
+    if (at < 0 || text.len <= PADDING || at >= text.len - PADDING) {
+        PyBuffer_Release(&text);
+        return Py_BuildValue("in", MORE_TEXT, at);
+    }
+    char *base = text.buf, *end = base + text.len - PADDING, kept = *end;
+    const char *event = base + at + 1;
+    int result = MORE_TEXT;
+    self->busy = 1;
+    Py_BEGIN_ALLOW_THREADS
+    *end = 0; /* nothing goes on beyond it */
+    while (*event == ' ' || *event == '\n' || *event == '\r' || *event == '\t')
+        event++;
+    const char *from = event;
+    for (;;) {
+        result = self->scan(self->state, &event, end);
+        if (result != NO_ROOM || !make_room(self->state, (size_t)(end - event)))
+            break;
+    }
+    if (event != from) { /* stand on the comma before the event that comes next */
+        do
+            event--;
+        while (*event != ',');
+        at = event - base;
+    }
+    *end = kept;
+    Py_END_ALLOW_THREADS
+    self->busy = 0;
+    PyBuffer_Release(&text);
+    if (result == NO_ROOM)
+        return PyErr_NoMemory();
+    return Py_BuildValue("in", result, at);
+}
+
+static Table *table_named(State *state, const char *name)
+{
+    return !strcmp(name, "events") ? &state->events
+        : !strcmp(name, "kernels") ? &state->kernels
+        : !strcmp(name, "syncs")   ? &state->syncs
+        : !strcmp(name, "comms")   ? &state->comms
+                                   : NULL;
+}
+
+static PyObject *scanner_rows(PyObject *object, PyObject *name)
+{
+    Scanner *self = (Scanner *)object;
+    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    Table *table = text ? table_named(self->state, text) : NULL;
+    if (!table)
+        return text ? PyErr_Format(PyExc_ValueError, "no table is called %s", text) : NULL;
+    return PyLong_FromSize_t(table->size);
+}
+
+static PyObject *scanner_take(PyObject *object, PyObject *args)
+{
+    Scanner *self = (Scanner *)object;
+    const char *name;
+    int column;
+    if (!PyArg_ParseTuple(args, "si", &name, &column))
+        return NULL;
+    Table *table = table_named(self->state, name);
+    if (!table || column < 0 || column >= table->count || self->busy)
+        return PyErr_Format(PyExc_ValueError, "%s has no column %d", name, column);
+    self->closed = 1;
+    return taken(table, column);
+}
+
+static PyObject *texts_list(const Texts *texts)
+{
+    PyObject *list = PyList_New((Py_ssize_t)texts->size);
+    for (uint32_t number = 0; list && number < texts->size; number++) {
+        size_t length;
+        const char *text = text_at(texts, number, &length);
+        PyObject *item = PyBytes_FromStringAndSize(text, (Py_ssize_t)length);
+        if (!item || PyList_SetItem(list, (Py_ssize_t)number, item) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *scanner_texts(PyObject *object, PyObject *name)
+{
+    State *state = ((Scanner *)object)->state;
+    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    if (!text)
+        return NULL;
+    const Texts *texts = !strcmp(text, "names") ? &state->names
+        : !strcmp(text, "values")               ? &state->values
+        : !strcmp(text, "lanes")                ? &state->lanes
+        : !strcmp(text, "geometries")           ? &state->geometries
+        : !strcmp(text, "texts")                ? &state->texts
+                                                : NULL;
+    if (!texts)
+        return PyErr_Format(PyExc_ValueError, "no dictionary is called %s", text);
+    return texts_list(texts);
+}
+
+static PyObject *scanner_counted(PyObject *object, PyObject *Py_UNUSED(ignored))
+{
+    State *state = ((Scanner *)object)->state;
+    PyObject *list = PyList_New(0);
+    for (uint32_t number = 0; list && number < state->categories.size; number++) {
+        size_t length;
+        const char *text = text_at(&state->categories, number, &length);
+        for (int letter = 0; list && letter < MAX_LETTER; letter++) {
+            if (!state->counted[number][letter])
+                continue;
+            PyObject *item = Py_BuildValue("(Cy#K)", letter, text, (Py_ssize_t)length,
+                (unsigned long long)state->counted[number][letter]);
+            if (!item || PyList_Append(list, item) < 0)
+                Py_CLEAR(list);
+            Py_XDECREF(item);
+        }
+    }
+    return list;
+}
+
+static PyMethodDef scanner_methods[] = {
+    {"scan", scanner_scan, METH_VARARGS,
+        "scan(text, at): keep the events behind place `at` (the bracket or comma before\n"
+        "the first); returns why it stopped, and the comma before the event that is next.\n"
+        "The last 64 bytes of the text wait for more. Other threads run meanwhile."},
+    {"rows", scanner_rows, METH_O, "rows(table): how many rows it has."},
+    {"take", scanner_take, METH_VARARGS, "take(table, column): the memory of a column."},
+    {"texts", scanner_texts, METH_O, "texts(dictionary): its texts, as they stand, by number."},
+    {"counted", scanner_counted, METH_NOARGS, "counted(): phase, category, count of events."},
+    {NULL, NULL, 0, NULL},
+};
+static PyType_Slot scanner_slots[] = {
+    {Py_tp_new, (void *)scanner_new},
+    {Py_tp_dealloc, (void *)scanner_dealloc},
+    {Py_tp_methods, scanner_methods},
+    {Py_tp_doc, (void *)"Events of a text to columns."},
+    {0, NULL},
+};
+static PyType_Spec scanner_spec = {"synctax.trace._scan.Scanner", sizeof(Scanner), 0,
+    Py_TPFLAGS_DEFAULT, scanner_slots};
+
+/* -------------------------------------------------------------------------------- the module */
+
+static int module_exec(PyObject *module)
+{
+    if (!memory_type)
+        memory_type = (PyTypeObject *)PyType_FromSpec(&memory_spec);
+    if (!memory_type)
+        return -1;
+    PyObject *scanner_type = PyType_FromSpec(&scanner_spec);
+    if (!scanner_type || PyModule_AddObjectRef(module, "Scanner", scanner_type) < 0) {
+        Py_XDECREF(scanner_type);
+        return -1;
+    }
+    Py_DECREF(scanner_type);
+    known_variants_count = variants_here(known_variants);
+    PyObject *variants = PyTuple_New(known_variants_count);
+    for (int i = 0; variants && i < known_variants_count; i++) {
+        PyObject *name = PyUnicode_FromString(known_variants[i].name);
+        if (!name || PyTuple_SetItem(variants, i, name) < 0)
+            Py_CLEAR(variants);
+    }
+    if (!variants || PyModule_AddObjectRef(module, "VARIANTS", variants) < 0) {
+        Py_XDECREF(variants);
+        return -1;
+    }
+    Py_DECREF(variants);
+    return PyModule_AddIntConstant(module, "LAYOUT", LAYOUT) < 0
+            || PyModule_AddIntConstant(module, "MORE_TEXT", MORE_TEXT) < 0
+            || PyModule_AddIntConstant(module, "REFUSED", REFUSED) < 0
+            || PyModule_AddIntConstant(module, "PADDING", PADDING) < 0
+        ? -1
+        : 0;
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, (void *)module_exec},
+    {0, NULL},
+};
+static struct PyModuleDef module_definition = {PyModuleDef_HEAD_INIT, "_scan",
+    "Events of Kineto traces to columns.", 0, NULL, module_slots, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__scan(void) { return PyModuleDef_Init(&module_definition); }

@@ -1,0 +1,66 @@
+"""Which reader takes events out of a trace: the compiled one, or the one in Python.
+
+Both give the same columns and notes; they differ in speed. The compiled one is taken where
+it was built. `SYNCTAX_READER` in the environment asks for one of them, in processes that
+are started too.
+"""
+
+import os
+from typing import Final
+
+from synctax.errors import SynctaxError
+
+VARIABLE: Final = "SYNCTAX_READER"
+NATIVE: Final = "native"
+PYTHON: Final = "python"
+READERS: Final = (NATIVE, PYTHON)
+
+LAYOUT: Final = 1
+"""Counts changes of what the compiled module and its user must agree on."""
+
+
+def variants() -> tuple[str, ...]:
+    """Name the vector units that the compiled reader may use here, the best first.
+
+    Returns
+    -------
+    tuple of str
+        Empty where it was not built, or was built of another version's sources.
+    """
+    try:
+        from synctax.trace import _scan
+    except ImportError:
+        return ()
+    return _scan.VARIANTS if getattr(_scan, "LAYOUT", None) == LAYOUT else ()
+
+
+def chosen() -> str:
+    """Name the reader that is in use.
+
+    Returns
+    -------
+    str
+        One of `READERS`.
+
+    Raises
+    ------
+    SynctaxError
+        If the environment asks for one that does not exist, or was not built.
+    """
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted and wanted not in READERS:
+        raise SynctaxError(
+            f"{VARIABLE} is {wanted!r}; the readers are {' and '.join(READERS)}"
+        )
+    if wanted == NATIVE and not variants():
+        raise SynctaxError(
+            "the native reader was not built when synctax was installed; install a C "
+            "compiler (gcc or clang) and synctax again, or read with --reader python"
+        )
+    return wanted or (NATIVE if variants() else PYTHON)
+
+
+def in_use() -> str:
+    """Say which reader is in use, with the vector unit of the compiled one."""
+    reader = chosen()
+    return f"{reader} ({variants()[0]})" if reader == NATIVE else reader
