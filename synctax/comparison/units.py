@@ -67,6 +67,29 @@ def run_of(tax: Tax, found: "Attribution | None" = None) -> Run:
     found : Attribution, optional
         Of the same tax.
     """
+    unit, sizes, stepped = units_of(tax)
+    length = block_length(_usual_rank(tax, unit, sum(sizes)), sizes)
+    end_ns, time_us = _times(tax, unit, sum(sizes), stepped=stepped)
+    return Run(tax, found, Series(tuple(sizes), length), stepped, unit, end_ns, time_us)
+
+
+def units_of(tax: Tax) -> tuple[I64, list[int], bool]:
+    """Tell in which unit each collective of a run lies.
+
+    Parameters
+    ----------
+    tax : Tax
+
+    Returns
+    -------
+    unit : (m,) int64
+        Of each collective of `tax.matches`, -1 of those that do not count; ascending in
+        time within a window.
+    sizes : list of int
+        Units of each window.
+    stepped : bool
+        Whether units are profiler steps, and no pieces of the window.
+    """
     step, windows = tax.matches.step, _windows(tax)
     least = 1 if len(windows) > 1 else LEAST_STEPS
     stepped = all(
@@ -79,9 +102,7 @@ def run_of(tax: Tax, found: "Attribution | None" = None) -> Run:
         own = np.unique(pieces_of(int(own.max()) + 1)[own], return_inverse=True)[1]
         unit[slots] = own.reshape(-1) + sum(sizes)
         sizes.append(int(own.max()) + 1)
-    length = block_length(_usual_rank(tax, unit, sum(sizes)), sizes)
-    end_ns, time_us = _times(tax, unit, sum(sizes), stepped=stepped)
-    return Run(tax, found, Series(tuple(sizes), length), stepped, unit, end_ns, time_us)
+    return unit, sizes, stepped
 
 
 @dataclass(frozen=True, slots=True)
