@@ -312,6 +312,32 @@ def _rank_rows(tax: "Tax", part: Part) -> Iterator[dict[str, Any]]:
         }
 
 
+def caused_us(tax: "Tax") -> dict[tuple[str, str, int, str], float]:
+    """Sum up the tax of the collectives that count in which each rank was last.
+
+    Parameters
+    ----------
+    tax : Tax
+
+    Returns
+    -------
+    mapping
+        In µs, by role, operation, global rank and window; without those that never were.
+    """
+    matches, waits = tax.matches, tax.waits
+    tax_ns = waits.longest_ns - waits.shortest_ns
+    sums: dict[tuple[str, str, int, str], float] = {}
+    for part in parts(tax):
+        slots = part.slots[waits.straggler[part.slots] >= 0]
+        last = waits.straggler[slots]
+        for position in np.unique(last).tolist():
+            one = matches.ranks[position]
+            own_ns = int(tax_ns[slots[last == position]].sum())
+            key = part.role, part.op.label, one.rank, one.window
+            sums[key] = sums.get(key, 0.0) + own_ns / NS_PER_US
+    return sums
+
+
 def _clock_of(tax: "Tax", slots: I64, position: int) -> ClockFit | None:
     """The clock of a rank in the first of its groups here that needed one."""
     clocks = tax.matches.clocks

@@ -20,10 +20,15 @@ from synctax.bandwidth.basis import Setting
 from synctax.bandwidth.sweep import Link, Wait, sweep
 from synctax.bandwidth.topology import Layout
 from synctax.collectives.model import Group, Op
+from synctax.collectives.summary import caused_us
 from synctax.collectives.tax import Tax, measure
 from synctax.errors import SynctaxError
+from synctax.evt.fit import fit_evt_maxima
+from synctax.evt.options import Options as FitOptions
+from synctax.evt.results import EvtFit
 from synctax.report.page import Missing, Options, Worth, page
 from synctax.report.page.assets import asset
+from synctax.report.page.data import MOST_MAXIMA, TAIL_MAXIMA, drawn
 from synctax.report.page.markup import Texts, element, joined, script_json
 from synctax.report.page.tables import MAX_ROWS, column, table
 from synctax.report.story_view import windows_apart
@@ -240,17 +245,78 @@ def _none(value: Any) -> Any:
     return None if is_absent(value) else int(value)
 
 
-def test_ranks_add_up_to_the_tables() -> None:
+def test_what_others_waited_for_a_rank_adds_up_to_the_tables() -> None:
     found = attributed()
-    told = data(parsed(whole()))
-    own = told["rank_tax"]
-    frame = found.tax.per_rank()
-    waited = frame.groupby(["group", "rank"])["wait_us_sum"].sum()
-    caused = found.per_rank().set_index(["group", "rank"])["tax_us"]
-    for at, role in enumerate(own["role"]):
-        key = told["names"]["roles"][role], told["ranks"][own["rank"][at]]
-        assert own["waited_us"][at] == pytest.approx(waited[key], abs=0.01)
-        assert own["caused_us"][at] == pytest.approx(caused[key], abs=0.01)
+    own = found.per_rank().set_index(["group", "rank"])["tax_us"]
+    sums: dict[tuple[str, int], float] = {}
+    for (role, _, rank_, _), us in caused_us(found.tax).items():
+        sums[role, rank_] = sums.get((role, rank_), 0.0) + us
+    assert sums == pytest.approx({key: own[key] for key in sums}, abs=0.01)
+    assert sum(sums.values()) == pytest.approx(own.sum(), abs=0.01)
+
+
+# ------------------------------------------------------------------ what is embedded
+
+
+def fitted(count: int) -> EvtFit:
+    """Fit so many maxima of 8 ranks."""
+    z = np.random.default_rng(3).gumbel(1.0, 0.6, count)
+    asked = FitOptions(n=(8, 64), resamples=20)
+    return fit_evt_maxima(z, n_fit=8, a_us=100.0, r=0.1, options=asked)
+
+
+def test_of_many_maxima_those_at_the_ends_and_some_between_are_drawn() -> None:
+    many = 5 * MOST_MAXIMA
+    fit = fitted(many)
+    root = parsed(page(small(), fit=fit))
+    own = data(root)["fit"]["qq"]
+    assert {len(values) for values in own.values()} == {MOST_MAXIMA}
+    z = fit.points("qq")["z"].to_numpy()
+    for mine, all_ in ((slice(TAIL_MAXIMA), z), (slice(-TAIL_MAXIMA, None), z)):
+        assert own["z"][mine] == pytest.approx(all_[mine], rel=1e-5)
+    # nowhere between does the curve have a gap
+    place = np.searchsorted(z, own["z"])
+    assert np.diff(place).max() <= many / (MOST_MAXIMA - 2 * TAIL_MAXIMA) + 2
+    (said,) = [
+        one.text
+        for one in root.all("figcaption")
+        if one.text.startswith("Largest block times") and "quantiles" in one.text
+    ]
+    assert f"{many:,} block maxima" in said
+    assert f" of which {MOST_MAXIMA:,} are drawn: all at both ends" in said
+
+
+def test_few_maxima_are_all_drawn() -> None:
+    root = parsed(page(small(), fit=fitted(200)))
+    assert len(data(root)["fit"]["qq"]["z"]) == 200
+    assert "are drawn" not in root.by_id("fit").text
+
+
+@given(count=st.integers(0, 10**6))
+def test_what_is_drawn_is_in_order_and_keeps_both_ends(count: int) -> None:
+    places = drawn(count)
+    assert places.size == min(count, MOST_MAXIMA)
+    assert (np.diff(places) > 0).all()
+    if count:
+        assert (places[0], places[-1]) == (0, count - 1)
+
+
+def keys(value: Any) -> set[str]:
+    """Names of everything in some data."""
+    if isinstance(value, dict):
+        return set(value).union(*map(keys, value.values()))
+    return set().union(*map(keys, value)) if isinstance(value, list) else set()
+
+
+def test_nothing_is_embedded_that_the_script_does_not_read() -> None:
+    found = attributed()
+    link = Link(Layout("switched"), "all_reduce", 2**20, 5.0)
+    worth = Worth(sweep([link], [-0.5], Wait.none(np.array([8.0]))), Setting("", "", {}, 8))
+    told = data(parsed(page(found.tax, found, fitted(200), worth)))
+    assert None not in (told["bandwidth"], told["fit"])
+    assert told["paths"] != []
+    read = set(re.findall(r"\w+", asset("page.js").text))
+    assert keys(told) - read == {"schema"}
 
 
 def test_ranks_are_listed_by_what_others_waited_for_them() -> None:

@@ -40,7 +40,7 @@ def test_a_page_of_the_example_and_its_sentences(
     assert "Mean wait of a rank by GEV: " in said[2]
     assert "switched, n = 512: B* at ε = −0.5 is " in said[2]
     own = data(root)
-    assert sorted(own["fit"]["growth"]) == sorted(FIT_EVT.names)
+    assert set(own["fit"]["growth"]) < set(FIT_EVT.names)
     assert own["fit"]["growth"]["n"] == own["bandwidth"]["n"][:2] == [8, 512]
     curve = own["fit"]["curve"]
     width = np.diff(curve["z"])

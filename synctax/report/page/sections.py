@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synctax.attribution.labels import short_name
+from synctax.collectives.summary import caused_us
 from synctax.report.page import tables
 from synctax.report.page.charts import chart
-from synctax.report.page.columns import Columns, caused_us
+from synctax.report.page.columns import Columns
 from synctax.report.page.content import Content, Missing
+from synctax.report.page.data import drawn
 from synctax.report.page.markup import Html, Texts, element
 from synctax.report.tables import records
 from synctax.report.tax_view import lost
@@ -150,13 +152,17 @@ def fit(content: Content, texts: Texts) -> Html:
     from synctax.evt.verdict import headline
 
     doubts = [one.message for one in in_order([one for one in found.checked if one.fired])]
-    maxima = f"{found.z.size:,} block maxima"
+    count = found.z.size
+    maxima, points = f"{count:,} block maxima", drawn(count).size
+    fewer = f"of which {points:,} are drawn: all at both ends, every so many between"
     return section(
         "fit",
         title,
         _list([headline(found), *found.verdict()], texts),
         tables.growth(records(found.to_frame()), texts),
-        *(chart(name, maxima) for name in ("growth", "qq", "pdf")),
+        chart("growth", maxima),
+        chart("qq", maxima, more=fewer if points < count else ""),
+        chart("pdf", maxima),
         _doubts(doubts, texts),
     )
 
