@@ -4,6 +4,7 @@ Viewers bind an arrow to the slice that began last on its thread, ended or not; 
 slices of a path have a thread of their own, on which nothing else begins in between.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from synctax.attribution.labels import (
     thread_text,
 )
 from synctax.attribution.results import Why
+from synctax.graph.model import NodeKind
 from synctax.overlay.drawn import (
     CATEGORY,
     COLLECTIVE_COLOUR,
@@ -29,10 +31,14 @@ from synctax.overlay.drawn import (
     process_of,
     slice_text,
 )
+from synctax.overlay.events import Span
 from synctax.overlay.rewrite import CULPRIT_COLOUR, time_text
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
+
+_EVENTS = (NodeKind.GPU, NodeKind.COLLECTIVE, NodeKind.SLICE)
+"""Kinds of items that are events of a trace, whole or a part of one."""
 
 TRACK = "critical path"
 """Track of a rank that the paths through it lie on; arrows are called the same."""
@@ -60,17 +66,25 @@ def largest(found: "Attribution", most: int) -> list[int]:
     return numbers
 
 
-def culprit_spans(found: "Attribution") -> dict[int, dict[int, int]]:
-    """Start and duration of what is to blame, on its rank's clock, by position."""
-    spans: dict[int, dict[int, int]] = {}
+def culprit_spans(found: "Attribution") -> dict[int, Counter[tuple[Span, int]]]:
+    """Count the events that are to blame, by position: span and kind of each.
+
+    Times are on the clock of the rank. What a thread did while nothing is logged, and the
+    part of a call in which it waited, is no event.
+    """
+    events: dict[int, set[tuple[int, tuple[Span, int]]]] = {}
     for number in np.flatnonzero(found.used).tolist():
         row = int(found.results.culprit[number])
         if row < 0:
             continue
         items = culprit_items(found, number)
+        if int(items.kind[row]) not in _EVENTS or items.name[row] < 0:
+            continue
         start, end = int(items.full_start_ns[row]), int(items.full_end_ns[row])
-        spans.setdefault(int(found.slow.rank[number]), {})[start] = end - start
-    return spans
+        span = start, end - start, found.texts[items.name[row]]
+        one = int(items.lane[row]), (span, int(items.source[row]))
+        events.setdefault(int(found.slow.rank[number]), set()).add(one)
+    return {at: Counter(known for _, known in those) for at, those in events.items()}
 
 
 def draw_paths(

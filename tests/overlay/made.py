@@ -1,11 +1,15 @@
 """Overlays that several tests look at, each made once, in this process."""
 
+import gzip
 import io
 import json
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
+
+import orjson
 
 import synctax
 from synctax.attribution.attribute import Attribution, attribute
@@ -19,13 +23,31 @@ from tests.overlay import importers
 EXAMPLE = ROOT / "examples" / "tp4-fsdp2"
 
 
+def read_gzip(path: Path) -> dict[str, Any]:
+    """Read a trace."""
+    document: dict[str, Any] = orjson.loads(gzip.decompress(path.read_bytes()))
+    return document
+
+
 def overlay(
-    job: Job, tax: Tax, found: Attribution | None, folder: Path, choice: Choice
+    job: Job,
+    tax: Tax,
+    found: Attribution | None,
+    folder: Path,
+    choice: Choice,
+    on_progress: Callable[[str, int], None] | None = None,
 ) -> tuple[Overlay, Path]:
     """Write an overlay into a folder."""
     out, parts = io.BytesIO(), folder / "parts"
     parts.mkdir()
-    made = write_overlay(Measured(job, tax, found), out, parts, choice=choice, workers=1)
+    made = write_overlay(
+        Measured(job, tax, found),
+        out,
+        parts,
+        choice=choice,
+        workers=1,
+        on_progress=on_progress,
+    )
     assert not list(parts.iterdir())
     path = folder / ("all.json.gz" if choice.compressed else "all.json")
     path.write_bytes(out.getvalue())
