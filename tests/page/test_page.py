@@ -6,11 +6,12 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from synctax.attribution.attribute import Attribution
@@ -27,7 +28,7 @@ from synctax.evt.fit import fit_evt_maxima
 from synctax.evt.options import Options as FitOptions
 from synctax.evt.results import EvtFit
 from synctax.report.page import Missing, Options, Worth, page
-from synctax.report.page.assets import asset
+from synctax.report.page.assets import PARTS, asset, library, script
 from synctax.report.page.data import MOST_MAXIMA, TAIL_MAXIMA, drawn
 from synctax.report.page.markup import Texts, element, joined, script_json
 from synctax.report.page.tables import MAX_ROWS, column, table
@@ -119,6 +120,8 @@ def test_json_in_a_script_is_the_value_and_ends_no_script(value: dict[str, str])
 
 
 @given(name=st.text(max_size=40), title=st.text(max_size=40))
+@example(name="\0", title="")
+@example(name="tp\0\0", title="")
 def test_a_page_is_safe_whatever_things_are_called(name: str, title: str) -> None:
     tax = small(name or "x", name)
     made = page(tax, Missing(name), options=Options(title=title, asked={"a": title}))
@@ -200,7 +203,7 @@ def test_the_policy_names_exactly_the_scripts_that_are_there() -> None:
 
 
 def test_the_charting_library_is_the_published_file() -> None:
-    text = asset("echarts.min.js").text.encode()
+    text = library().text.encode()
     assert len(text) == 1_121_883
     digest = hashlib.sha256(text).hexdigest()
     assert digest == "b66b25aeb4df84e33199dc21694014d336d222cbd9deb0e5a7c14bd6aa0d0fd0"
@@ -208,6 +211,20 @@ def test_the_charting_library_is_the_published_file() -> None:
     assert "Apache ECharts 6.1.0 (1,121,883 bytes, Apache-2.0)" in about
     assert "Apache License" in about
     assert "Copyright 2010-2016 Mike Bostock" in about
+
+
+def test_the_script_is_made_of_all_its_parts_and_of_nothing_else() -> None:
+    folder = files("synctax.report.page") / "assets" / "page"
+    assert sorted(one.name for one in folder.iterdir()) == sorted(
+        f"{part}.js" for part in PARTS
+    )
+    text = script().text
+    assert text.startswith('"use strict";')
+    for part in PARTS:
+        own = (folder / f"{part}.js").read_text("utf-8")
+        assert own in text
+        assert own.startswith("/* ")
+        assert own.count("\n") < 400, part
 
 
 def test_columns_are_those_of_the_tables() -> None:
@@ -315,7 +332,7 @@ def test_nothing_is_embedded_that_the_script_does_not_read() -> None:
     told = data(parsed(page(found.tax, found, fitted(200), worth)))
     assert None not in (told["bandwidth"], told["fit"])
     assert told["paths"] != []
-    read = set(re.findall(r"\w+", asset("page.js").text))
+    read = set(re.findall(r"\w+", script().text))
     assert keys(told) - read == {"schema"}
 
 
@@ -507,7 +524,7 @@ def test_assets_that_html_would_change_are_refused(
 ) -> None:
     monkeypatch.setattr("synctax.report.page.assets._read", lambda _name: mark)
     with pytest.raises(ValueError, match="HTML would not leave as it is"):
-        asset.__wrapped__("page.js")
+        asset.__wrapped__("page.css")
 
 
 # ------------------------------------------------------------------ wrong calls

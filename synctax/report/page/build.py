@@ -9,7 +9,7 @@ import numpy as np
 from synctax.arrays import NS_PER_S
 from synctax.errors import SynctaxError
 from synctax.report.page import sections
-from synctax.report.page.assets import asset
+from synctax.report.page.assets import asset, library, script
 from synctax.report.page.columns import Columns, collectives
 from synctax.report.page.content import Content, Missing, Options, Worth
 from synctax.report.page.data import data_of
@@ -146,7 +146,7 @@ def render(content: Content) -> bytes:
             script_json(data_of(content, columns, told)),
             attributes={"type": "application/json", "id": "page-data"},
         ),
-        *(element("script", asset(name).text) for name in _SCRIPTS),
+        *(element("script", one.text) for one in (library(), script())),
     ]
     language = {"lang": "en", "class": "no-js"}
     whole = element(
@@ -155,11 +155,8 @@ def render(content: Content) -> bytes:
     return f"<!DOCTYPE html>\n{whole}\n".encode()
 
 
-_SCRIPTS = ("echarts.min.js", "page.js")
-
-
 def _head(content: Content, texts: Texts) -> Html:
-    scripts = " ".join(asset(name).source for name in _SCRIPTS)
+    scripts = " ".join(one.source for one in (library(), script()))
     policy = (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
         f"script-src {scripts}; base-uri 'none'; form-action 'none'"

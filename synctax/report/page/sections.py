@@ -194,7 +194,7 @@ def about(content: Content, texts: Texts) -> Html:
     from synctax.report.page.assets import (
         ECHARTS_LICENCE,
         ECHARTS_VERSION,
-        asset,
+        library,
         licences,
     )
 
@@ -212,11 +212,10 @@ def about(content: Content, texts: Texts) -> Html:
         for name, value in content.options.asked.items()
         if value not in (None, (), [], "")
     ]
-    library = asset("echarts.min.js")
     embedded = (
         f"made by synctax {__version__}; charts by Apache ECharts {ECHARTS_VERSION} "
-        f"({library.size_bytes:,} bytes, {ECHARTS_LICENCE}), embedded unchanged: this file "
-        "asks nothing of any network"
+        f"({library().size_bytes:,} bytes, {ECHARTS_LICENCE}), embedded unchanged: this "
+        "file asks nothing of any network"
     )
     left_out = tables.notes(notes, texts) if notes else element("p", "Nothing.")
     cut = f"{counted(texts.cut, 'text')} longer than this page shows: cut, with an … behind"
