@@ -39,13 +39,13 @@ class Part:
 def parts(tax: "Tax") -> Iterator[Part]:
     """Go through the roles and operations that have collectives which count."""
     found = tax.matches
-    roles = [group.role for group in found.groups]
+    # by number: numpy takes the NULs off the end of a text that it compares with
+    number: dict[str, int] = {}
+    of_group = [number.setdefault(group.role, len(number)) for group in found.groups]
     used = np.flatnonzero(tax.used)
-    role_of = (
-        np.array(roles, object)[found.group[used]] if used.size else np.empty(0, object)
-    )
-    for role in dict.fromkeys(roles):
-        mine = used[role_of == role]
+    role_of = np.array(of_group, np.int64)[found.group[used]]
+    for role, one in number.items():
+        mine = used[role_of == one]
         for code in np.unique(found.op[mine]):
             yield Part(role, Op(int(code)), mine[found.op[mine] == code])
 
