@@ -326,11 +326,15 @@ def _of_ranks(row: Row) -> dict[int, tuple[Estimate, Estimate]]:
     lasts: Bool = np.concatenate(was_last)
     known: Bool = np.concatenate(decided)
     draws = row.side.draws
-    result = {}
-    for one in np.unique(ranks).tolist():
-        mine = ranks == one
-        result[one] = (
-            draws.mean(units[mine], waits[mine]),
-            draws.share(units[mine & known], lasts[mine & known]),
-        )
-    return result
+    every, part = np.unique(ranks, return_inverse=True)
+    part = part.reshape(-1).astype(np.int64)
+    waited = draws.means(units, waits, part)
+    ever, part = np.unique(ranks[known], return_inverse=True)
+    part = part.reshape(-1).astype(np.int64)
+    share = dict(
+        zip(ever.tolist(), draws.shares(units[known], lasts[known], part), strict=True)
+    )
+    return {
+        one: (mean, share.get(one, NOTHING))
+        for one, mean in zip(every.tolist(), waited, strict=True)
+    }

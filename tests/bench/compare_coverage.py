@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from synctax.arrays import F64
-from synctax.comparison.resample import Series, block_length, freedom, strata, weights
+from synctax.comparison.resample import Series, block_length, draw, freedom, strata
 from synctax.comparison.stats import Draws, Estimate, difference
 from synctax.report.figures.style import (
     COLORS,
@@ -96,7 +96,7 @@ def side(law: Law, random: np.random.Generator) -> list[Estimate]:
     unit = np.repeat(np.arange(sum(sizes)), COLLECTIVES)
     length = block_length(np.bincount(unit, tax_us) / COLLECTIVES, sizes)
     series = [Series(sizes, length)]
-    drawn = weights(series, RESAMPLES, random)
+    drawn = draw(series, RESAMPLES, random)
     draws = Draws(drawn, freedom(series), strata(series))
     return [draws.mean(unit, tax_us), *draws.quantile(unit, tax_us, (0.5, 0.9))]
 
@@ -112,7 +112,7 @@ def coverage(laws: tuple[Law, Law], pairs: int, seed: int) -> F64:
     return hits / pairs
 
 
-def draw(covered: dict[float, list[F64]], pairs: int, path: Path) -> None:
+def picture(covered: dict[float, list[F64]], pairs: int, path: Path) -> None:
     """Draw coverage over steps, a panel a quantity."""
     with styled():
         figure, axes = new_figure(1, len(NAMES), width_in=8.4, height_in=3.4)
@@ -165,7 +165,7 @@ def main() -> None:
         sys.stdout.write(f"{name:32}  {'  '.join(f'{x:6.3f}' for x in row)}\n")
         sys.stdout.flush()
     if asked.plot:
-        draw(covered, asked.pairs, asked.plot)
+        picture(covered, asked.pairs, asked.plot)
 
 
 if __name__ == "__main__":

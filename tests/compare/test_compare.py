@@ -13,11 +13,11 @@ from synctax.attribution.blocks import block_times
 from synctax.collectives.summary import summary
 from synctax.comparison.compare import compare
 from synctax.comparison.comparison import Comparison
-from synctax.comparison.culprits import Blame, _none
+from synctax.comparison.culprits import LEAST_SHARE, Blame, _none, compare_culprits
 from synctax.comparison.kernels import COMPUTE, KEPT, _evenly, kernels_of
 from synctax.comparison.options import Options
-from synctax.comparison.stats import Estimate, benjamini_hochberg
-from synctax.comparison.units import run_of
+from synctax.comparison.stats import Draws, Estimate, benjamini_hochberg
+from synctax.comparison.units import run_of, side_of
 from synctax.errors import SynctaxError
 from synctax.trace import names
 from synctax.trace.kineto import read_rank
@@ -280,12 +280,19 @@ def test_culprits_of_other_operations_are_not_compared(attributed, tmp_path):
     assert "culprits_differ" in {note.reason for note in found.notes}
 
 
+def blame(seen: Estimate | None, *of: float) -> Blame:
+    """What one culprit causes: each, one, drawn, collectives."""
+    each, one, drawn, collectives = (np.array([value]) for value in of)
+    estimates = {} if seen is None else {0: seen}
+    return Blame(estimates, np.array([0.1]), each, one, drawn, collectives)
+
+
 def test_never_seen_is_as_uncertain_as_one_more_unit_with_it():
-    here = Blame(Estimate(1.0, 0.1, 4.0), 0.1, 1.0, 2.0, 7.0, 1.0)
-    other = Blame(Estimate(7.0, 0.5, 9.0), 0.2, 7.0, 32.0, 10.0, 16.0)
+    here = blame(None, 1.0, 2.0, 7.0, 1.0)
+    there = blame(Estimate(7.0, 0.5, 9.0), 7.0, 32.0, 10.0, 16.0)
     # one collective more of 8 that has 32 us of it
-    assert _none(other, here) == Estimate(0.0, 4.0, 6.0)
-    assert np.isnan(_none(other, replace(here, drawn=4.0)).error)
+    assert _none(there, here, 0) == Estimate(0.0, 4.0, 6.0)
+    assert np.isnan(_none(there, replace(here, drawn=np.array([4.0])), 0).error)
 
 
 def test_windows_of_one_step_are_steps(taxes, tmp_path):
@@ -345,3 +352,26 @@ def test_notebooks_show_the_verdict_with_names_escaped(late):
 def test_classes_of_kernels_end_before_communication():
     assert "gemm" in COMPUTE
     assert "communication" not in COMPUTE
+
+
+def test_culprits_of_a_group_are_estimated_at_once_and_small_ones_not(
+    attributed, monkeypatch
+):
+    calls = []
+    whole = Draws.ratios
+
+    def counted(self, over, under):
+        calls.append(over.shape[1])
+        return whole(self, over, under)
+
+    sides = [
+        side_of((run_of(one.tax, one),), 100, np.random.default_rng(0))
+        for one in attributed
+    ]
+    monkeypatch.setattr(Draws, "ratios", counted)
+    found = compare_culprits(*sides, 0.95)
+    groups = {one.culprit.group for one in found}
+    assert len(calls) == 2 * len(groups)
+    assert sum(calls) <= 2 * len(found)
+    items = [one for one in found if one.culprit.kind == "item"]
+    assert min(max(one.share_a, one.share_b) for one in items) >= LEAST_SHARE
