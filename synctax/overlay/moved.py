@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import NS_PER_S, NS_PER_US
+from synctax.collectives.job_clocks import NO_LINK, RankClock
 from synctax.collectives.load import Job
 from synctax.collectives.matches import Matches
 from synctax.collectives.model import RankCollectives
 from synctax.collectives.tax import Tax
 from synctax.notes import Note
 from synctax.overlay.choice import Keep
-from synctax.overlay.clocks import NO_LINK, RankClock
 from synctax.overlay.events import Span
 from synctax.overlay.links import Selected
 from synctax.overlay.rewrite import Task

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from synctax.arrays import NS_PER_US
+from synctax.collectives.job_clocks import RankClock, job_clocks
 from synctax.collectives.load import Job
 from synctax.collectives.matches import Matches
 from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.overlay.choice import Choice
-from synctax.overlay.clocks import RankClock, job_clocks
 from synctax.overlay.container import head, tail
 from synctax.overlay.drawn import Sheet, draw_waits, label_text, process_of
 from synctax.overlay.labels import rank_labels

@@ -116,7 +116,7 @@ def test_nothing_is_left_where_a_trace_is_gone(
 
 
 def _vanishing(traces: Path) -> Callable[..., object]:
-    from synctax.overlay.clocks import job_clocks
+    from synctax.collectives.job_clocks import job_clocks
 
     def gone(*args: object) -> object:
         found = job_clocks(*args)  # type: ignore[arg-type]

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 import synctax
+from synctax.collectives.job_clocks import job_clocks
 from synctax.overlay.choice import Choice
-from synctax.overlay.clocks import job_clocks
 from synctax.overlay.links import Links, Selected
 from synctax.overlay.moved import Moved, tasks_of
 from synctax.overlay.rewrite import rewrite

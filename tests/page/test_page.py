@@ -481,6 +481,59 @@ def test_windows_are_of_one_clock_and_told_apart() -> None:
     assert "2 windows" in root.all("header")[0].text
 
 
+def test_windows_of_several_hosts_have_clocks_of_their_own_time() -> None:
+    """A host's clock that gains 9 ms between windows is right in both."""
+    group = Group("dp", (0, 1), "dp", 2, "kernel")
+    begin_us = {"first": 1_000.0, "second": 901_000.0}
+    ahead_us = {(0, "first"): 0.0, (0, "second"): 0.0}
+    ahead_us |= {(1, "first"): 5_000.0, (1, "second"): 14_000.0}
+    taken = [
+        rank(
+            number,
+            # ranks take turns at being the first to arrive
+            [
+                C(begin + 100.0 * k, 10.0 + 20.0 * ((k + number) % 2), step=k)
+                for k in range(6)
+            ],
+            groups=(group,),
+            window=window,
+            host=f"node{number}",
+            clock_us=ahead_us[number, window],
+        )
+        for window, begin in begin_us.items()
+        for number in range(2)
+    ]
+    told = data(parsed(page(measure(taken))))
+    assert told["clock"] == "aligned"
+    starts = np.array(told["collectives"]["start_us"])
+    at = np.array([begin + 100.0 * k for begin in begin_us.values() for k in range(6)])
+    assert starts == pytest.approx(at - at[0], abs=1e-3)
+
+
+def test_a_part_of_the_job_that_nothing_links_begins_at_0_and_keeps_its_order() -> None:
+    groups = (Group("a", (0, 1), "tp", 2, "kernel"), Group("b", (2, 3), "tp", 2, "kernel"))
+    taken = [
+        rank(
+            number,
+            [C(100.0 * k + 100, 10.0 + number) for k in range(3)],
+            groups=(groups[number // 2],),
+            host=f"node{number}",
+            clock_us=1e9 * (number // 2),
+        )
+        for number in range(4)
+    ]
+    told = data(parsed(page(measure(taken))))
+    assert told["clock"] == "order"
+    own = told["collectives"]
+    for group in (0, 1):
+        mine = [
+            start
+            for start, of in zip(own["start_us"], own["group"], strict=True)
+            if of == group
+        ]
+        assert mine == [0.0, 100.0, 200.0]
+
+
 def test_groups_of_many_ranks_have_short_names() -> None:
     ranks = tuple(range(0, 90, 3))
     group = Group("dp", ranks, "dp", 30, "kernel")
