@@ -7,7 +7,7 @@ slices of a path have a thread of their own, on which nothing else begins in bet
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NewType
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from synctax.overlay.drawn import (
 )
 from synctax.overlay.events import Span
 from synctax.overlay.rewrite import CULPRIT_COLOUR, time_text
+from synctax.overlay.viewers import apart, around
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
@@ -45,6 +46,10 @@ TRACK = "critical path"
 
 PATH_COLOUR = "generic_work"
 """A colour that chrome://tracing knows by name."""
+
+
+Arrow = NewType("Arrow", int)
+"""Number of an arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,26 +160,36 @@ def _path(
     begin, number = which
     slot, rank = int(found.results.slot[number]), int(found.slow.rank[number])
     _, arrival, end = sheet.ends[slot, rank]
-    place = rank, sheet.threads.lane((rank, TRACK), begin, end + 1)
     name = collective_text(found.tax, slot)
+    starts = [*(item.start_ns for item in items), arrival]
+    times = [
+        apart((item.start_ns, item.end_ns - item.start_ns), after)
+        for item, after in zip(items, starts[1:], strict=True)
+    ]
+    whole = around(begin, [*times, (arrival, end - arrival)])
+    place = rank, sheet.threads.lane((rank, TRACK), whole)
     sheet.paths += 1
     args = {
         **collective_args(found.tax, slot),
         "culprit": culprit_text(found, number),
         "late_before_us": int(found.results.carried_ns[number]) / NS_PER_US,
     }
-    # 1 ns longer: viewers that add floats must not see it end before what lies in it
-    times = begin, end + 1 - begin
-    yield slice_text(place, f"path to {name}", times, args, PATH_COLOUR)
-    for item in items:
+    yield slice_text(place, f"path to {name}", whole, args, PATH_COLOUR)
+    # an arrow stands between the slices that it leads from and to: where viewers see
+    # both at one time, the order of the file decides what it is bound to
+    tail: Arrow | None = None
+    for item, its_times in zip(items, times, strict=True):
         title = f"culprit: {item.name}" if item.blamed else item.name
         colour = CULPRIT_COLOUR if item.blamed else PATH_COLOUR
-        times = item.start_ns, item.end_ns - item.start_ns
-        yield slice_text(place, title, times, item.args, colour)
+        sheet.culprits += item.blamed
+        yield slice_text(place, title, its_times, item.args, colour)
+        if tail is not None:
+            yield _end(tail, place, item.start_ns)
+        tail = _arrow(sheet)
+        yield _begin(tail, place, item.end_ns - 1)
     yield slice_text(place, name, (arrival, end - arrival), {}, COLLECTIVE_COLOUR)
-    starts = [*(item.start_ns for item in items[1:]), arrival]
-    for item, after in zip(items, starts, strict=False):
-        yield from _arrow(sheet, (place, item.end_ns - 1), (place, after))
+    if tail is not None:
+        yield _end(tail, place, arrival)
     yield from _to_waits(found, slot, (place, arrival), sheet)
 
 
@@ -188,21 +203,29 @@ def _to_waits(
         if not waits.wait_ns[entry] or (slot, rank) not in sheet.ends:
             continue
         tid, start, end = sheet.ends[slot, rank]
-        if tail[1] >= end:  # clocks are not known that well
+        if tail[1] + 1 >= end:  # clocks are not known that well
             sheet.arrows_left_out += 1
             continue
-        yield from _arrow(sheet, tail, ((rank, tid), max(tail[1], start)))
+        arrow = _arrow(sheet)
+        yield _begin(arrow, *tail)
+        yield _end(arrow, (rank, tid), max(tail[1], start))
 
 
-def _arrow(
-    sheet: Sheet, tail: tuple[Place, int], head: tuple[Place, int]
-) -> Iterator[bytes]:
+def _arrow(sheet: Sheet) -> Arrow:
     sheet.arrows += 1
-    for phase, ((position, tid), at) in ((b"s", tail), (b"f", head)):
-        yield (
-            b'{"ph":"%s","pid":%d,"tid":%d,"ts":%s,"cat":"%s","name":"%s","id":%d%s}'
-            % (
-                phase, process_of(position), tid, time_text(at), CATEGORY.encode(),
-                TRACK.encode(), sheet.arrows, b',"bp":"e"' if phase == b"f" else b"",
-            )
-        )  # fmt: skip
+    return Arrow(sheet.arrows)
+
+
+def _begin(arrow: Arrow, place: Place, at_ns: int) -> bytes:
+    return _arrow_text(b"s", arrow, place, at_ns) + b"}"
+
+
+def _end(arrow: Arrow, place: Place, at_ns: int) -> bytes:
+    return _arrow_text(b"f", arrow, place, at_ns) + b',"bp":"e"}'
+
+
+def _arrow_text(phase: bytes, arrow: Arrow, place: Place, at_ns: int) -> bytes:
+    return b'{"ph":"%s","pid":%d,"tid":%d,"ts":%s,"cat":"%s","name":"%s","id":%d' % (
+        phase, process_of(place[0]), place[1], time_text(at_ns), CATEGORY.encode(),
+        TRACK.encode(), arrow,
+    )  # fmt: skip
