@@ -64,8 +64,8 @@ class RankClock:
 
     def lags_ns(self, time_ns: I64) -> I64:
         """How far the clock is ahead at times of its own, (n,) int64, in ns."""
-        drifted = np.rint(self.drift * (time_ns - self.origin_ns))
-        return self.offset_ns + drifted.astype(np.int64)
+        drifted_ns: I64 = np.rint(self.drift * (time_ns - self.origin_ns)).astype(np.int64)
+        return drifted_ns + np.int64(self.offset_ns)
 
     def over(self, other: "RankClock") -> "RankClock":
         """Put a clock that is against another rank's against what that one is against."""

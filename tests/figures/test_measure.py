@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import synctax
+from synctax.collectives.lasts import LEAST_SHOWN, MOST_COLUMNS
 from synctax.collectives.model import Group
 from synctax.errors import SynctaxError
-from synctax.report.figures.lasts import LEAST_SHOWN, MOST_COLUMNS
 from synctax.report.figures.measure import (
     MOST_CURVES,
     MOST_PANELS,

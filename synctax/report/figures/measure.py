@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from synctax.arrays import F64, I64
+from synctax.collectives.lasts import LEAST_SHOWN, Lasts, Runs
 from synctax.errors import SynctaxError
 from synctax.report.figures.axes import cumulated
-from synctax.report.figures.lasts import LEAST_SHOWN, Lasts, Runs
 from synctax.report.figures.style import (
     COLORS,
     HEAT,
