@@ -25,22 +25,14 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
-from synctax.comparison.options import (
-    DEFAULT_LEVEL,
-    DEFAULT_RESAMPLES,
-    LEAST_LEVEL,
-    LEAST_RESAMPLES,
-    MOST_LEVEL,
-    Options,
-)
+from synctax.cli.resampling import resampling_options
+from synctax.comparison.options import Options
 from synctax.report.output import Output, Render, Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from synctax.comparison.comparison import Comparison
-
-MOST_RESAMPLES = 100_000
 
 KERNEL_CLASSES = ("gemm", "attention", "norm", "elementwise", "reduction", "copy", "other")
 """Those that compute (`comparison.kernels.COMPUTE`), which help shows without numpy."""
@@ -66,30 +58,7 @@ TABLES = ("--per-rank", "--culprits", "--fit", "--kernels")
 @click.option("--fit", is_flag=True, help="A row for every fitted parameter.")
 @click.option("--kernels", is_flag=True, help="A row for every class of kernels: GEMMs.")
 @click.option("--no-fit", is_flag=True, help="Do not fit how waits grow: quicker.")
-@click.option(
-    "--level",
-    type=click.FloatRange(LEAST_LEVEL, MOST_LEVEL),
-    metavar="P",
-    default=DEFAULT_LEVEL,
-    show_default=True,
-    help="Level of intervals; 1 - P is the share of false alarms.",
-)
-@click.option(
-    "--resamples",
-    type=click.IntRange(LEAST_RESAMPLES, MOST_RESAMPLES),
-    metavar="N",
-    default=DEFAULT_RESAMPLES,
-    show_default=True,
-    help="How often steps (or runs) are drawn anew.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Of the draws.",
-)
+@resampling_options
 @click.option(
     "--fail-above-us",
     type=Finite(least=0),
