@@ -53,15 +53,26 @@ def _overview(found: "Trend", rows: list[dict[str, Any]]) -> "RenderableType":
             column(tested, "group", "group", str),
             column(tested, "op", "op", str),
             column(tested, "points", f"{found.points.noun}s", rank=3),
-            Field("first mean", [time_us(values[0]) for values in own]),
-            Field("last mean", [time_us(values[-1]) for values in own]),
-            Field("means", [sparks(values) for values in own], right=False, rank=2),
+            Field("from", [time_us(values[0]) for values in own]),
+            Field("to", [time_us(values[-1]) for values in own]),
+            Field("mean tax", [sparks(values) for values in own], right=False, rank=2),
             column(tested, "finding", "finding", _finding),
-            Field("change", [_change(row) for row in tested], rank=1),
-            Field("p", [_p(row) for row in tested], rank=1),
-            column(tested, "worse_rank", "worse", lambda rank: f"rank {rank}", rank=1),
+            *_known(
+                Field("change", [_change(row) for row in tested], rank=1),
+                Field("p", [_p(row) for row in tested], rank=1),
+                Field("worse", [_worse(row) for row in tested], rank=1),
+            ),
         ]
     )
+
+
+def _known(*fields: Field) -> list[Field]:
+    """Leave out columns that hold nothing."""
+    return [one for one in fields if set(one.cells) != {ABSENT}]
+
+
+def _worse(row: dict[str, Any]) -> str:
+    return ABSENT if is_absent(row["worse_rank"]) else f"rank {row['worse_rank']}"
 
 
 def _finding(name: str) -> str:
@@ -120,10 +131,10 @@ def _windows(
         shown = [rows[i] for i in chosen]
     title = f"{rows[0]['group']} {rows[0]['op']}"
     if len(shown) < len(rows):
-        title += f": {len(shown)} of {len(rows)} {found.points.noun}s, all with -o FILE"
+        title += f": {len(shown)} of {len(rows)} {found.points.noun}s; all: -o FILE"
     elif of > 1:
-        title += "; other rows with --group and --op, or all with -o FILE"
-    listed: list[RenderableType] = [title, tables.table(_fields(found, shown))]
+        title = f"shown: {title}; the others: --group and --op; all: -o FILE"
+    listed: list[RenderableType] = [Sentence(title), tables.table(_fields(found, shown))]
     return [*listed, "", *(Sentence(text) for text in _legend(found, shown))]
 
 
@@ -152,7 +163,7 @@ def _fields(found: "Trend", rows: list[dict[str, Any]]) -> list[Field]:
         column(rows, "tax_max_us_p90", "p90", time_us, rank=4),
         column(rows, "wait_share_of_step", "of step", percent, rank=3),
         column(rows, "step_us_median", "step", time_us, rank=5),
-        Field("last", [_last(row) for row in rows], right=False),
+        Field("last", [_last(row) for row in rows], right=False, rank=1),
     ]
     if found.attributed:
         fields.append(Field("culprits", [_culprit(r) for r in rows], right=False, rank=2))
@@ -181,14 +192,12 @@ def _when(found: "Trend", rows: list[dict[str, Any]]) -> Field:
 
 def _interval(found: "Trend", rows: list[dict[str, Any]]) -> list[Field]:
     """Lay out the intervals of means, where there are any."""
-    ends = [(row["tax_max_mean_us_lo"], row["tax_max_mean_us_hi"]) for row in rows]
-    if all(is_absent(low) for low, _high in ends):
-        return []
     cells = [
-        ABSENT if is_absent(low) else f"{time_us(low)} … {time_us(high)}"
-        for low, high in ends
+        ABSENT if is_absent(low) else f"{time_us(low)} to {time_us(high)}"
+        for row in rows
+        for low, high in [(row["tax_max_mean_us_lo"], row["tax_max_mean_us_hi"])]
     ]
-    return [Field(percent(found.options.level), cells, rank=1)]
+    return _known(Field(percent(found.options.level), cells, rank=1))
 
 
 def _last(row: dict[str, Any]) -> str:
