@@ -67,6 +67,9 @@ if TYPE_CHECKING:
     from synctax.graph.build import build_graph
     from synctax.graph.critical_path import critical_paths
     from synctax.graph.model import Graph
+    from synctax.overlay.choice import Choice as OverlayChoice
+    from synctax.overlay.overlay import Overlay, write_overlay
+    from synctax.overlay.split import split as split_overlay
     from synctax.planning.inputs.named import read_model, read_platform
     from synctax.planning.layout import parse_layout
     from synctax.planning.search import Plan, plan
@@ -107,6 +110,8 @@ _HOME = {
     "Link": "synctax.bandwidth.sweep",
     "Matches": "synctax.collectives.matches",
     "Op": "synctax.collectives.model",
+    "Overlay": "synctax.overlay.overlay",
+    "OverlayChoice": "synctax.overlay.choice",
     "Plan": "synctax.planning.search",
     "RankCollectives": "synctax.collectives.model",
     "RankTrace": "synctax.trace.model",
@@ -161,19 +166,23 @@ _HOME = {
     "read_tax": "synctax.evt.tax_file",
     "recover": "synctax.experiment.judging",
     "simulate": "synctax.cluster.engine",
+    "split_overlay": "synctax.overlay.split",
     "sweep": "synctax.cluster.sweep",
     "trend": "synctax.comparison.trend",
     "verify": "synctax.planning.verify.job",
     "whatif": "synctax.attribution.whatif",
+    "write_overlay": "synctax.overlay.overlay",
 }
 
 _OTHER_NAME = {
     "AttributeOptions": "Options",
     "CompareOptions": "Options",
     "FitOptions": "Options",
+    "OverlayChoice": "Choice",
     "SweepChoices": "Choices",
     "best_bandwidth": "sweep",
     "recover": "judge",
+    "split_overlay": "split",
 }
 """What a public name is called in its module, where that differs."""
 
@@ -204,6 +213,8 @@ __all__ = [
     "Link",
     "Matches",
     "Op",
+    "Overlay",
+    "OverlayChoice",
     "Plan",
     "RankCollectives",
     "RankTrace",
@@ -258,10 +269,12 @@ __all__ = [
     "read_tax",
     "recover",
     "simulate",
+    "split_overlay",
     "sweep",
     "trend",
     "verify",
     "whatif",
+    "write_overlay",
 ]
 
 

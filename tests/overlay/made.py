@@ -1,7 +1,6 @@
 """Overlays that several tests look at, each made once, in this process."""
 
 import gzip
-import io
 import json
 from collections.abc import Callable
 from functools import cache
@@ -16,7 +15,7 @@ from synctax.attribution.attribute import Attribution, attribute
 from synctax.collectives.load import Job
 from synctax.collectives.tax import Tax
 from synctax.overlay.choice import Choice
-from synctax.overlay.overlay import Measured, Overlay, write_overlay
+from synctax.overlay.overlay import Overlay, write_overlay
 from tests.conftest import ROOT
 from tests.overlay import importers
 
@@ -34,23 +33,18 @@ def overlay(
     tax: Tax,
     found: Attribution | None,
     folder: Path,
-    choice: Choice,
+    choice: Choice | None = None,
     on_progress: Callable[[str, int], None] | None = None,
+    name: str = "all.json.gz",
 ) -> tuple[Overlay, Path]:
-    """Write an overlay into a folder."""
-    out, parts = io.BytesIO(), folder / "parts"
-    parts.mkdir()
+    """Write an overlay into a folder, and check that nothing else is left there."""
+    before = set(folder.iterdir())
+    path = folder / name
     made = write_overlay(
-        Measured(job, tax, found),
-        out,
-        parts,
-        choice=choice,
-        workers=1,
-        on_progress=on_progress,
+        job, found or tax, path, choice=choice, workers=1, on_progress=on_progress
     )
-    assert not list(parts.iterdir())
-    path = folder / ("all.json.gz" if choice.compressed else "all.json")
-    path.write_bytes(out.getvalue())
+    assert set(folder.iterdir()) == before | {path}
+    assert path.stat().st_size == made.file_bytes
     return made, path
 
 

@@ -41,7 +41,7 @@ def correlations(events: list[dict[str, Any]], category: str) -> list[int]:
 def test_kernels_of_a_step_are_those_that_its_calls_launched(tmp_path: Path) -> None:
     job, _, _ = made.example()
     tax = synctax.measure(job, steps=range(3, 4))
-    _, path = made.overlay(job, tax, None, tmp_path, Choice())
+    _, path = made.overlay(job, tax, None, tmp_path)
     behind = 0
     for rank, events in enumerate(kept(importers.read(path))):
         own = written(rank)
@@ -156,5 +156,5 @@ def test_a_file_that_is_read_twice_counts_once(tmp_path: Path) -> None:
     def progress(path: str, count: int) -> None:
         read[path] += count
 
-    made.overlay(job, tax, None, tmp_path, Choice(), on_progress=progress)
+    made.overlay(job, tax, None, tmp_path, on_progress=progress)
     assert read == {one.path: Path(one.path).stat().st_size for one in tax.matches.ranks}

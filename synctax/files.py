@@ -1,0 +1,107 @@
+"""Files that are there whole or not at all, and what no file can replace."""
+
+import contextlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+NAME_BYTES: Final = 100
+"""So much of the name of a file is in those of its parts."""
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of `path` when the block ends well.
+
+    An error or interruption removes it and leaves what was at `path`. Something that is
+    no regular file (`/dev/null`, `/dev/stdout`, a pipe) is written to directly.
+    """
+    straight = _straight(path)
+    if straight is not None:
+        with straight as file:
+            yield file
+        return
+    target = path.resolve()
+    half = target.with_name(f"{hidden(target.name)}{secrets.token_hex(6)}.part")
+    try:
+        file = half.open("xb")
+    except OSError as error:
+        error.filename = str(path)  # of the other name nobody knows
+        raise
+    try:
+        with file:
+            yield file
+        if target.exists():
+            half.chmod(target.stat().st_mode & 0o7777)
+        half.replace(target)
+    finally:
+        half.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def folder_beside(path: Path) -> Iterator[Path]:
+    """Make a folder for parts of a file, on the disk where it will be.
+
+    It is gone when the block ends, however that is. Parts of what is no regular file are
+    where the system keeps temporary files.
+    """
+    parent: Any = None if is_special(path) else path.resolve().parent
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=hidden(path.name), dir=parent))
+    except OSError as error:
+        error.filename = str(path)  # of the other name nobody knows
+        raise
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def hidden(name: str) -> str:
+    """Begin a hidden name that tells for which file it is, and leaves room for more.
+
+    Examples
+    --------
+    >>> hidden("tax.csv"), len(hidden("漢" * 85).encode()) <= NAME_BYTES + 2
+    ('.tax.csv.', True)
+    """
+    # names are limited in bytes, and a sign may have four
+    cut = os.fsencode(name)[:NAME_BYTES].decode("utf-8", "ignore")
+    return f".{cut}."
+
+
+def is_special(path: Path) -> bool:
+    """Whether a path is a device, a pipe, or the name of an open descriptor."""
+    if _descriptor(path) is not None:
+        return True
+    # not of the resolved path: what a link to a pipe resolves to does not exist
+    return path.exists() and not path.is_file()
+
+
+def _straight(path: Path) -> BinaryIO | None:
+    """Open what cannot be replaced by a file; None for what can."""
+    number = _descriptor(path)
+    if number is not None:
+        # to open the name anew would cut off a file that is appended to
+        try:
+            return os.fdopen(os.dup(number), "wb")
+        except OSError as error:
+            error.filename = str(path)
+            raise
+    return path.open("wb") if is_special(path) else None
+
+
+def _descriptor(path: Path) -> int | None:
+    """Tell which open descriptor of this process a path names."""
+    name = os.fspath(path)
+    if name in _STANDARD:
+        return _STANDARD[name]
+    head, _, last = name.rpartition("/")
+    return int(last) if head in ("/dev/fd", "/proc/self/fd") and last.isdecimal() else None
+
+
+_STANDARD: Final = {"/dev/stdout": 1, "/dev/stderr": 2}
