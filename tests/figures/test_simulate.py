@@ -15,6 +15,7 @@ from synctax.cluster.over_time import boxes, busy_share, over_time, slowdown_ove
 from synctax.errors import SynctaxError
 from synctax.report.figures import simulate as jct_figure
 from synctax.report.figures import timeline as figures
+from synctax.report.figures.axes import cumulated
 from synctax.report.figures.durations import log_times, time_text
 from synctax.report.figures.style import new_figure, styled
 from tests.cluster.simulations import ran
@@ -37,19 +38,20 @@ SHARED = cluster_of([(0, 8, 100), (5, 8, 60), (9, 6, 30), (30, 2, 200)], servers
 
 @given(hnp.arrays(np.float64, st.integers(1, 60), elements=st.integers(0, 9)))
 def test_cumulated_shares_are_those_of_values_no_larger(values):
-    x, share = jct_figure.thinned(values)
+    x, share = cumulated(values, start=-1.0, end=10.0)
     assert (share[0], share[-1]) == (0.0, 1.0)
-    assert x[0] == x[1] == values.min()
-    assert x[-1] == values.max()
+    assert (x[0], x[-1]) == (-1.0, 10.0)
+    assert (x[1], x[-2]) == (values.min(), values.max())
     for value in np.unique(values):
         assert share[x == value].max() == np.mean(values <= value)
 
 
 def test_of_many_jobs_some_are_drawn_the_first_and_last_among_them():
     values = np.random.default_rng(0).lognormal(size=100_000)
-    x, share = jct_figure.thinned(values)
-    assert x.size == jct_figure.MOST_POINTS + 1
-    assert (x[0], x[-1]) == (values.min(), values.max())
+    end = 2 * values.max()
+    x, share = cumulated(values, start=0.0, end=end, most=2_000)
+    assert x.size == 2_002
+    assert x[[0, 1, -2, -1]].tolist() == [0.0, values.min(), values.max(), end]
     assert_allclose(share[1:], np.searchsorted(np.sort(values), x[1:], "right") / 100_000)
 
 
@@ -61,9 +63,10 @@ def test_curves_are_the_times_of_the_table_in_seconds():
     left_s = axes.get_xlim()[0]
     for line, name in zip(axes.lines, columns, strict=True):
         assert_allclose(
-            np.unique(line.get_xdata()), np.unique(np.maximum(frame[name], left_s))
+            np.unique(line.get_xdata()[:-1]), np.unique(np.maximum(frame[name], left_s))
         )
-        assert line.get_ydata()[-1] == 100
+        # every curve goes to the end of the axis
+        assert line.get_xydata()[-1].tolist() == [axes.get_xlim()[1], 100]
     assert axes.get_xscale() == "log"
     assert axes.get_ylabel() == "jobs that take no longer (%)"
     assert "(ms to d" in axes.get_xlabel()

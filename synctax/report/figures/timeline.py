@@ -17,10 +17,12 @@ from synctax.cluster.over_time import (
 from synctax.cluster.simulation import Simulation
 from synctax.cluster.timeline import slices
 from synctax.errors import SynctaxError
+from synctax.report.figures.axes import whole
 from synctax.report.figures.durations import unit_of
+from synctax.report.figures.lettering import width_em
 from synctax.report.figures.simulate import of_what
 from synctax.report.figures.style import COLORS, HEAT, caption, new_figure, plain, styled
-from synctax.texts import counted, number
+from synctax.texts import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,8 +41,8 @@ INTERVALS: Final = 400
 """Of the whole time; what is counted over time is the mean of each."""
 
 _LABEL_PT: Final = 6.5
-_LABEL_EM: Final = 0.62
-"""Width of a sign over its height, with room to spare."""
+_SPARE: Final = 1.1
+"""Room for a name, over its width."""
 _OF_FIGURE: Final = (0.75, 0.6)
 """What the jobs take of its width and height, about."""
 _PT_PER_IN: Final = 72
@@ -150,12 +152,14 @@ def _names(
     tall_pt = tall_pt * found.many / simulation.cluster.total_gpus
     light = drawn.norm(drawn.get_array())
     for at, job in enumerate(found.job.tolist()):
-        name = simulation.jobs.job_id[job]
-        if len(name) * _LABEL_EM * _LABEL_PT < wide_pt[at] and tall_pt[at] > _LABEL_PT:
+        if tall_pt[at] <= _LABEL_PT:
+            continue
+        name = plain(simulation.jobs.job_id[job])
+        if _SPARE * width_em(name) * _LABEL_PT < wide_pt[at]:
             axes.text(
                 (start[at] + end[at]) / 2,
                 found.first[at] + found.many[at] / 2,
-                plain(name),
+                name,
                 size=_LABEL_PT,
                 ha="center",
                 va="center_baseline",
@@ -165,8 +169,6 @@ def _names(
 
 def _busy(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -> str:
     """Draw which share of the GPUs of servers is in use."""
-    from matplotlib.ticker import MaxNLocator
-
     servers = simulation.cluster.servers
     block = -(-servers // MOST_ROWS)
     image = axes.imshow(
@@ -180,8 +182,7 @@ def _busy(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -> s
     )
     axes.grid(visible=False)
     axes.figure.colorbar(image, ax=axes, label="GPUs in use (%)", pad=0.01)
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-    _whole(axes)
+    whole(axes, "y")
     axes.set_ylabel("server")
     rows = f"a row is {counted(block, 'server')}, " if block > 1 else ""
     return f"{rows}a column 1/{INTERVALS} of the time"
@@ -194,14 +195,7 @@ def _waiting(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -
     axes.stairs(np.maximum(value, 0), edges, color="black", linewidth=0.8)
     axes.set_ylim(0, None)
     axes.set_ylabel("jobs\nwaiting")
-    _whole(axes)
-
-
-def _whole(axes: "Axes") -> None:
-    """Write ticks in thousands: they are of numbers of things."""
-    from matplotlib.ticker import FuncFormatter
-
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _at: number(value)))
+    whole(axes, "y")
 
 
 def _slowdown(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -> None:
