@@ -282,11 +282,11 @@ def _rank_rows(tax: "Tax", part: Part) -> Iterator[dict[str, Any]]:
     rows = _rows_of(tax, part.slots)
     rank = found.table.rank[found.row[rows]]
     slot = np.repeat(np.arange(len(found)), np.diff(found.first))[rows]
-    wait_us = tax.waits.wait_ns[rows] / NS_PER_US
+    wait_ns = tax.waits.wait_ns[rows]
     last = tax.waits.straggler[slot]
     for position in np.unique(rank):
         mine = rank == position
-        one, waited = found.ranks[position], wait_us[mine]
+        one, waited_ns = found.ranks[position], wait_ns[mine]
         untied = int((last[mine] >= 0).sum())
         was_last = int((last[mine] == position).sum())
         clock = _clock_of(tax, slot[mine], int(position))
@@ -299,11 +299,12 @@ def _rank_rows(tax: "Tax", part: Part) -> Iterator[dict[str, Any]]:
             "collectives": int(mine.sum()),
             "straggler_count": was_last,
             "straggler_share": was_last / untied if untied else None,
-            "tax_mean_us": float(waited.mean()),
-            "wait_us_median": float(np.median(waited)),
-            "wait_us_p90": float(np.quantile(waited, 0.9)),
-            "wait_us_max": float(waited.max()),
-            "wait_us_sum": float(waited.sum()),
+            # in ns, which are whole: a sum of µs has digits that no time has
+            "tax_mean_us": float(waited_ns.mean()) / NS_PER_US,
+            "wait_us_median": float(np.median(waited_ns)) / NS_PER_US,
+            "wait_us_p90": float(np.quantile(waited_ns, 0.9)) / NS_PER_US,
+            "wait_us_max": int(waited_ns.max()) / NS_PER_US,
+            "wait_us_sum": int(waited_ns.sum()) / NS_PER_US,
             "exposed_wait_us_sum": float(tax.exposed_ns[rows[mine]].sum()) / NS_PER_US,
             "clock_offset_us": clock.offset_ns / NS_PER_US if clock else None,
             "clock_drift_ppm": clock.drift * 1e6 if clock else None,
