@@ -22,7 +22,7 @@ from synctax.cli.options import (
 )
 from synctax.cli.recall import Sources
 from synctax.cli.targets import check_targets
-from synctax.report.files import is_special
+from synctax.files import is_special
 from synctax.report.output import Output
 from synctax.report.page_choices import DEFAULT_PATHS
 

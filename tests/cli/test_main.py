@@ -295,7 +295,7 @@ PROBE = """
     from pathlib import Path
     import click
     from synctax.cli import COMMANDS, main
-    from synctax.report.files import replacing
+    from synctax.files import replacing
 
     @click.command()
     def probe():

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from synctax.errors import SynctaxError
+from synctax.files import replacing
 from synctax.report.figures.lettering import choose_fonts, cut, wrap
-from synctax.report.files import replacing
 from synctax.report.streams import visible
 from synctax.texts import counted
 
