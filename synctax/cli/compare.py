@@ -5,14 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from synctax.cli.compare_stages import (
-    FAIL_ON,
-    Asked,
-    check_paths,
-    gate,
-    read_sides,
-    runs_of,
-)
+from synctax.cli.compare_stages import Asked, check_paths, read_sides, runs_of
 from synctax.cli.options import (
     Finite,
     end_tolerance_option,
@@ -26,7 +19,7 @@ from synctax.cli.options import (
 )
 from synctax.cli.plotting import Plot, draw, plot_options
 from synctax.cli.resampling import resampling_options
-from synctax.comparison.options import Options
+from synctax.comparison.options import FAIL_ON, Options
 from synctax.report.output import Output, Render, Result
 
 if TYPE_CHECKING:
@@ -64,15 +57,15 @@ TABLES = ("--per-rank", "--culprits", "--fit", "--kernels")
     type=Finite(least=0),
     metavar="US",
     help="Exit with 4 if a row rises by more than this, beyond chance; with 1 if that "
-    "cannot be told.",
+    "cannot be told, as where B lacks a rank.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(tuple(FAIL_ON)),
     default="median",
     show_default=True,
-    help="What --fail-above-us holds: statistics of the tax, the mean wait of a rank, or "
-    "the median transfer.",
+    help="What --fail-above-us holds: statistics of the tax, the mean wait of a rank, the "
+    "median transfer, or the mean time of a step.",
 )
 @click.option(
     "--kernel-class",
@@ -115,8 +108,9 @@ def compare(
 ) -> None:
     r"""Tell what changed from run A to run B: tax, shares, stragglers, culprits, fit.
 
-    A and B are each a folder with the traces of one run, or a pattern in quotes. A pattern
-    that matches several folders is as many runs of one setup.
+    A and B are each a folder with the traces of one run, a manifest (a .csv as --manifest
+    of measure), or a pattern in quotes. A pattern that matches several folders is as many
+    runs of one setup.
 
     \b
     Examples:
@@ -160,7 +154,21 @@ def compare(
     result = _result(found, parameters, table)
     emit(result, out, render=_render(found, table))
     draw(plot, _figures(found, kernel_class))
-    gate(found, fail_above_us, fail_on)
+    if fail_above_us is not None:
+        _hold(found, fail_above_us, fail_on)
+
+
+def _hold(found: "Comparison", fail_above_us: float, fail_on: str) -> None:
+    """Stop at a rise that is too much; say which rises are not, also with `-q`."""
+    from synctax.comparison.gate import gate
+    from synctax.report.streams import say
+
+    rose = gate(found, fail_above_us=fail_above_us, fail_on=fail_on)
+    if rose:
+        say(
+            f"the gate passed (--fail-on {fail_on}, {fail_above_us:g} us), though this "
+            f"rose beyond chance: {'; '.join(rose)}"
+        )
 
 
 def _result(found: "Comparison", asked: dict[str, Any], table: str) -> Result:

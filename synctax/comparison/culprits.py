@@ -10,6 +10,7 @@ from synctax.arrays import F64, I64, NS_PER_US
 from synctax.attribution.attribute import Attribution
 from synctax.attribution.labels import culprit_text
 from synctax.attribution.summary import NO_WAIT, class_names, origin_ranks
+from synctax.comparison.likeness import Unlike
 from synctax.comparison.rows import rows_of
 from synctax.comparison.stats import LEAST_DRAWN, Difference, Estimate, difference
 from synctax.comparison.units import Side
@@ -167,7 +168,7 @@ def _compared(
     for here in seen:
         roles &= {one.group for one, at in named.culprits.items() if here[at]}
     roles -= set(_other_operations(a, b))
-    ranks = {-1, *(_ranks(a) & _ranks(b))}
+    ranks = {-1, *(a.ranks & b.ranks)}
     share = np.fmax(blames[0].share, blames[1].share)
     return {
         one: at
@@ -193,8 +194,8 @@ def not_compared(a: Side, b: Side) -> tuple[Note, ...]:
             f"other operations of {', '.join(other)} in A than in B: who causes their tax "
             "is not compared"
         )
-        said.append(Note("culprits_differ", len(other), text))
-    ours, theirs = _ranks(a), _ranks(b)
+        said.append(Note(Unlike.CULPRITS, len(other), text))
+    ours, theirs = a.ranks, b.ranks
     for only, name in ((ours - theirs, "A"), (theirs - ours, "B")):
         if only:
             some = ", ".join(str(rank) for rank in sorted(only)[:_NAMED])
@@ -203,12 +204,8 @@ def not_compared(a: Side, b: Side) -> tuple[Note, ...]:
                 f"{counted(len(only), 'rank')} only in {name} ({some}{more}): what they "
                 "wait and cause is not compared"
             )
-            said.append(Note("ranks_only_in_one", len(only), text))
+            said.append(Note(Unlike.RANKS_OF_ONE, len(only), text))
     return tuple(said)
-
-
-def _ranks(side: Side) -> set[int]:
-    return {one.rank for run in side.runs for one in run.tax.matches.ranks}
 
 
 def _other_operations(a: Side, b: Side) -> list[str]:

@@ -361,3 +361,35 @@ def benjamini_hochberg(p: F64) -> F64:
     raised = p[order] * known.size / np.arange(1, known.size + 1)
     adjusted[order] = np.minimum.accumulate(raised[::-1])[::-1].clip(max=1.0)
     return adjusted
+
+
+def holm(p: F64) -> F64:
+    """Adjust p-values so that hardly any of those below a bound is false.
+
+    Parameters
+    ----------
+    p : (k,) float64
+        NaN where a test could not be made; these do not count.
+
+    Returns
+    -------
+    (k,) float64
+        The probability that any of the differences that are none is called real at a bound
+        is at most the bound, however tests depend on each other.
+
+    References
+    ----------
+    Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of
+    Statistics 6 (1979), 65-70.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03, np.nan]))
+    array([0.03, 0.06, 0.06,  nan])
+    """
+    adjusted = np.full(p.size, np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    raised = p[order] * np.arange(known.size, 0, -1)
+    adjusted[order] = np.maximum.accumulate(raised).clip(max=1.0)
+    return adjusted

@@ -125,6 +125,11 @@ class Side:
     draws: Draws
 
     @property
+    def ranks(self) -> set[int]:
+        """Global ranks of all runs."""
+        return {one.rank for run in self.runs for one in run.tax.matches.ranks}
+
+    @property
     def begin(self) -> list[int]:
         """Number of the first unit of each run among all."""
         lengths = [0, *(len(run) for run in self.runs)]

@@ -14,7 +14,14 @@ from synctax.collectives.summary import summary
 from synctax.comparison.compare import compare
 from synctax.comparison.comparison import Comparison
 from synctax.comparison.culprits import LEAST_SHARE, Blame, _none, compare_culprits
-from synctax.comparison.kernels import COMPUTE, KEPT, _evenly, kernels_of
+from synctax.comparison.kernels import (
+    COMPUTE,
+    KEPT,
+    RankKernels,
+    SideKernels,
+    _evenly,
+    kernels_of,
+)
 from synctax.comparison.options import Options
 from synctax.comparison.stats import Draws, Estimate, benjamini_hochberg
 from synctax.comparison.units import run_of, side_of
@@ -100,8 +107,8 @@ def test_a_delay_of_one_kernel_is_found_with_its_rank_class_and_size(late, attri
 def test_the_verdict_names_who_is_late_and_by_how_much(late):
     said = "\n".join(late.verdict())
     assert "the mean tax of tp all_gather rose from" in said
-    assert "a collective is due to rank 1: " in said
-    assert "elementwise kernels +" in said
+    assert "is due to rank 1: " in said
+    assert "; most of all at::native::" in said
 
 
 def test_ranks_that_wait_more_are_told(late):
@@ -154,6 +161,19 @@ def test_of_very_many_kernels_some_are_kept_evenly():
     assert kept.size == KEPT
     assert np.median(kept) == pytest.approx(5 * KEPT, rel=0.01)
     assert set(np.diff(kept)) == {10}
+
+
+def test_a_median_counts_every_kernel_and_not_every_one_that_was_kept():
+    def rank(count: int, us: float) -> RankKernels:
+        each = np.zeros((len(COMPUTE), 1), np.int64)
+        each[0] = count
+        nothing = np.empty(0)
+        kept = (_evenly(np.full(count, int(us * 1000))), *[nothing] * (len(COMPUTE) - 1))
+        return RankKernels(each, each, kept)
+
+    side = SideKernels(((rank(3 * KEPT, 10.0), rank(KEPT, 20.0), rank(KEPT, 30.0)),))
+    assert side.median_us(COMPUTE[0]) == 10.0
+    assert np.isnan(side.median_us(COMPUTE[1]))
 
 
 def test_fits_have_the_parameters_of_fit_evt(late, taxes):
