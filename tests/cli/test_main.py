@@ -74,13 +74,13 @@ def every_command() -> list[str]:
 
 def help_of(name: str) -> str:
     """What a terminal of 80 columns shows; click leaves two of them free."""
-    context = click.Context(main, info_name="synctax", terminal_width=WIDTH - 2)
-    if not name:
-        return main.get_help(context)
-    found = main.get_command(context, name)
-    assert found is not None
-    with click.Context(found, context, name, terminal_width=WIDTH - 2) as own:
-        return found.get_help(own)
+    shown = {"resilient_parsing": True, "terminal_width": WIDTH - 2}
+    with main.make_context("synctax", [], **shown) as context:
+        found = main.get_command(context, name)
+        if found is None:
+            return main.get_help(context)
+        with found.make_context(name, [], context, **shown) as own:
+            return found.get_help(own)
 
 
 @pytest.mark.parametrize("name", ["", *every_command()])
