@@ -8,7 +8,7 @@ import numpy as np
 
 from synctax.arrays import F64, I64
 from synctax.comparison.options import Options
-from synctax.comparison.trend_memory import block_for, correlation, enough
+from synctax.comparison.trend_memory import block_for, correlation, enough, inflation
 from synctax.comparison.trend_numbers import (
     MIN_FOR_BREAK,
     MIN_FOR_TREND,
@@ -136,7 +136,7 @@ def changes(at: Points, lines: Sequence[Line], options: Options) -> Iterator[Cha
         draws=options.resamples - 1,
         seed=options.seed,
     )
-    asked = [_ask(at, line, orders, block, options.level) for line in lines]
+    asked = [_ask(at, line, orders, r, options.level) for line in lines]
     keys = [(i, name) for i, one in enumerate(asked) for name in one.sizes]
     sizes = [asked[i].sizes[name] for i, name in keys]
     p = dict(zip(keys, adjusted(sizes), strict=True))
@@ -203,14 +203,14 @@ def left_out(line: Line) -> I64:
     return result
 
 
-def _ask(at: Points, line: Line, orders: I64, block: int, level: float) -> _Asked:
+def _ask(at: Points, line: Line, orders: I64, r: float, level: float) -> _Asked:
     there = compared(line)
     y = means_us(line, there)
     x = at.x[there]
     own = among(orders, there)
     sizes: dict[str, F64] = {}
     worse = None
-    can = enough(there.size, block)
+    can, wider = enough(there.size, block_for(r)), inflation(r)
     many = there.size >= MIN_FOR_BREAK
     if can and there.size >= MIN_FOR_TREND:
         sizes["trend"] = trend_sizes(standard_ranks(y[None, :])[0], own)
@@ -222,8 +222,8 @@ def _ask(at: Points, line: Line, orders: I64, block: int, level: float) -> _Aske
         at=there,
         x=x,
         y=y,
-        slope=slope(x, y, level) if there.size > 1 else None,
-        largest=largest_break(y, level) if many else None,
+        slope=slope(x, y, level, wider) if there.size > 1 else None,
+        largest=largest_break(y, level, wider) if many else None,
         worse=worse,
         sizes=sizes,
     )

@@ -198,7 +198,7 @@ def order_places(count: int, q: float, level: float) -> tuple[int, int] | None:
     >>> order_places(5, 0.5, 0.95), order_places(6, 0.5, 0.95), order_places(35, 0.9, 0.95)
     (None, (1, 6), None)
     >>> order_places(36, 0.9, 0.95)
-    (28, 36)
+    (29, 36)
     """
     if count < 1:
         return None

@@ -41,15 +41,15 @@ class Break:
     high: float
 
 
-def largest_break(y: F64, level: float = DEFAULT_LEVEL) -> Break:
+def largest_break(y: F64, level: float = DEFAULT_LEVEL, inflation: float = 1.0) -> Break:
     """Find the place where a series changes most.
 
     Parameters
     ----------
     y : (n,) float64
         In order; at least two.
-    level : float, optional
-        Of the interval.
+    level, inflation : float, optional
+        Of the interval, as for `trend_slopes.shifted`.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def largest_break(y: F64, level: float = DEFAULT_LEVEL) -> Break:
     (5, 6.0)
     """
     first = place_of_break(y)
-    return Break(first, *shifted(y[:first], y[first:], level))
+    return Break(first, *shifted(y[:first], y[first:], level, inflation))
 
 
 def standard_ranks(y: F64) -> F64:

@@ -31,7 +31,7 @@ class Slope:
     tau: float
 
 
-def slope(x: F64, y: F64, level: float = DEFAULT_LEVEL) -> Slope:
+def slope(x: F64, y: F64, level: float = DEFAULT_LEVEL, inflation: float = 1.0) -> Slope:
     """Tell how fast a series rises or falls: the median of the slopes of all pairs.
 
     Parameters
@@ -41,6 +41,8 @@ def slope(x: F64, y: F64, level: float = DEFAULT_LEVEL) -> Slope:
     y : (n,) float64
     level : float, optional
         Of the interval. At 95 % there is none of fewer than 5 points.
+    inflation : float, optional
+        Of variances of sums, where neighbours are correlated (`trend_memory.inflation`).
 
     Returns
     -------
@@ -49,7 +51,8 @@ def slope(x: F64, y: F64, level: float = DEFAULT_LEVEL) -> Slope:
     References
     ----------
     Theil (1950) and Sen (1968), J. Am. Stat. Assoc. 63; Hollander and Wolfe, Nonparametric
-    Statistical Methods (1999), sections 8.1 and 9.3.
+    Statistical Methods (1999), sections 8.1 and 9.3. Yue and Wang, Water Resources
+    Management 18 (2004), 201-218, for neighbours that are correlated.
 
     Examples
     --------
@@ -63,7 +66,7 @@ def slope(x: F64, y: F64, level: float = DEFAULT_LEVEL) -> Slope:
     rise = y[late] - y[early]
     slopes = np.sort(rise / (x[late] - x[early]))
     ties = np.unique(y, return_counts=True)[1]
-    low, high = _ends(slopes, _pairs_outside(n, level))
+    low, high = _ends(slopes, _pairs_outside(n, level, inflation))
     pairs = n * (n - 1) / 2
     among = math.sqrt(pairs * (pairs - float((ties * (ties - 1) / 2).sum())))
     return Slope(
@@ -74,7 +77,9 @@ def slope(x: F64, y: F64, level: float = DEFAULT_LEVEL) -> Slope:
     )
 
 
-def shifted(before: F64, after: F64, level: float = DEFAULT_LEVEL) -> tuple[float, ...]:
+def shifted(
+    before: F64, after: F64, level: float = DEFAULT_LEVEL, inflation: float = 1.0
+) -> tuple[float, float, float]:
     """Return by how much values of two samples differ, with an interval.
 
     Parameters
@@ -83,6 +88,8 @@ def shifted(before: F64, after: F64, level: float = DEFAULT_LEVEL) -> tuple[floa
         At least one each.
     level : float, optional
         Of the interval.
+    inflation : float, optional
+        As for `slope`.
 
     Returns
     -------
@@ -96,8 +103,9 @@ def shifted(before: F64, after: F64, level: float = DEFAULT_LEVEL) -> tuple[floa
     Hollander and Wolfe, Nonparametric Statistical Methods (1999), section 4.2 and 4.3.
     """
     differences = np.sort((after[:, None] - before[None, :]).ravel())
-    outside = _differences_outside(before.size, after.size, level)
-    return float(np.median(differences)), *_ends(differences, outside)
+    outside = _differences_outside(before.size, after.size, level, inflation)
+    low, high = _ends(differences, outside)
+    return float(np.median(differences)), low, high
 
 
 def _ends(ordered: F64, outside: int) -> tuple[float, float]:
@@ -107,24 +115,24 @@ def _ends(ordered: F64, outside: int) -> tuple[float, float]:
     return float(ordered[outside - 1]), float(ordered[-outside])
 
 
-def _pairs_outside(n: int, level: float) -> int:
+def _pairs_outside(n: int, level: float, inflation: float = 1.0) -> int:
     """How many slopes of pairs lie outside of the interval at each end.
 
     Of points without a trend, the number of pairs that fall is one of inversions.
     """
     pairs = n * (n - 1) // 2
-    if pairs > _EXACT:
-        return _normal_outside(pairs, n * (n - 1) * (2 * n + 5) / 18, level)
+    if pairs > _EXACT or inflation > 1:
+        return _normal_outside(pairs, inflation * n * (n - 1) * (2 * n + 5) / 72, level)
     share = np.ones(1)
     for size in range(2, n + 1):
         share = np.convolve(share, np.full(size, 1 / size))
     return _exact_outside(share, level)
 
 
-def _differences_outside(m: int, n: int, level: float) -> int:
+def _differences_outside(m: int, n: int, level: float, inflation: float) -> int:
     """How many differences lie outside of the interval at each end."""
-    if m * n > _EXACT:
-        return _normal_outside(m * n, m * n * (m + n + 1) / 12, level)
+    if m * n > _EXACT or inflation > 1:
+        return _normal_outside(m * n, inflation * m * n * (m + n + 1) / 12, level)
     # how many of the choices of m of m + n places have each value of the statistic
     ways = np.zeros((m + 1, m * n + 1))
     ways[0, 0] = 1.0

@@ -5,6 +5,7 @@ late by a share of its own (log-normal, autocorrelated over steps as AR(1)), and
 collective in it; standard deviations of the logarithms are 0.5 and 0.7. The other law is
 exponential, all independent. Each row: steps of a window, collectives of a step, and for
 mean, median and quantile the share of intervals that hold the truth, of those that exist.
+Then the same of slopes and shifts of autoregressive series in which nothing changes.
 
     python -m tests.bench.trend_coverage              some minutes
     python -m tests.bench.trend_coverage --jobs 10    sooner
@@ -17,11 +18,14 @@ from collections.abc import Iterator
 from statistics import NormalDist
 
 import numpy as np
+from scipy.signal import lfilter
 
 import synctax
 from synctax.arrays import F64
 from synctax.comparison.options import Options
 from synctax.comparison.trend_intervals import MEDIAN, TAIL
+from synctax.comparison.trend_memory import correlation, inflation
+from synctax.comparison.trend_slopes import shifted, slope
 from tests.compare.windows import windows
 
 WINDOWS = 8
@@ -32,6 +36,7 @@ SIZES = (
 )  # fmt: skip
 LAWS = ("exponential", "log-normal", "log-normal, autocorrelation 0.6")
 NAMES = ("mean", "median", "p90")
+POINTS, MEMORIES = (24, 60, 120, 200), (0.0, 0.3, 0.6)
 OPTIONS = Options(resamples=500)
 
 
@@ -78,6 +83,23 @@ def covered(law: str, steps: int, each: int, jobs: int) -> Iterator[tuple[float,
         yield hits / count if count else math.nan, count / jobs / WINDOWS
 
 
+def unchanged(points: int, memory: float, series: int) -> Iterator[tuple[float, float]]:
+    """Return of slopes and of shifts in the middle what intervals hold 0, as `covered`."""
+    random = np.random.default_rng([points, int(10 * memory)])
+    x, half = np.arange(float(points)), points // 2
+    ends = np.empty((series, 2, 2))
+    for number in range(series):
+        y = lfilter([1], [1, -memory], random.normal(size=points + 50))[50:]
+        wider = inflation(correlation(y))
+        found = slope(x, y, OPTIONS.level, wider)
+        ends[number, 0] = found.low, found.high
+        ends[number, 1] = shifted(y[:half], y[half:], OPTIONS.level, wider)[1:]
+    for kind in range(2):
+        low, high = ends[:, kind].T
+        known = ~np.isnan(low)
+        yield float(((low <= 0) & (high >= 0))[known].mean()), float(known.mean())
+
+
 def main() -> None:
     """Simulate and print."""
     parser = argparse.ArgumentParser()
@@ -92,6 +114,12 @@ def main() -> None:
             cells = "".join(f"{hit:9.1%} of {there:5.0%}" for hit, there in row)
             sys.stdout.write(f"{steps:5d} {each:5d}   {cells}\n")
             sys.stdout.flush()
+    sys.stdout.write(f"points, correlation {'slope':>16}{'shift':>18}\n")
+    for points in POINTS:
+        for memory in MEMORIES:
+            row = unchanged(points, memory, jobs * WINDOWS)
+            cells = "".join(f"{hit:9.1%} of {there:5.0%}" for hit, there in row)
+            sys.stdout.write(f"{points:6d} {memory:11.1f}   {cells}\n")
 
 
 if __name__ == "__main__":

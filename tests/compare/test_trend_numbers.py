@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from synctax.comparison.trend_memory import block_for, correlation, enough
+from synctax.comparison.trend_memory import block_for, correlation, enough, inflation
 from synctax.comparison.trend_numbers import (
     MIN_FOR_BREAK,
     adjusted,
@@ -198,3 +198,32 @@ def test_a_clear_step_is_not_taken_for_chance(found):
     y = np.where(np.arange(2 * MIN_FOR_BREAK) < found, 1.0, 2.0) + 0.01 * np.arange(16)
     orders = random_orders(y.size)
     assert adjusted([break_sizes(standard_ranks(y[None, :]), orders)[0]])[0] < 0.01
+
+
+def test_places_by_the_normal_distribution_are_close_to_the_exact_ones():
+    from synctax.comparison.trend_slopes import _exact_outside, _normal_outside
+
+    n, share = 71, np.ones(1)
+    for size in range(2, n + 1):
+        share = np.convolve(share, np.full(size, 1 / size))
+    spread = float(share @ (np.arange(share.size) - n * (n - 1) / 4) ** 2)
+    exact = _exact_outside(share, 0.95)
+    assert _pairs_outside(n, 0.95) == exact
+    # any inflation is by the normal distribution
+    assert abs(_pairs_outside(n, 0.95, 1 + 1e-9) - exact) <= 3
+    assert abs(_normal_outside(n * (n - 1) // 2, spread, 0.95) - exact) <= 3
+
+
+@pytest.mark.parametrize("r", [0.0, 0.6])
+def test_intervals_of_steps_that_hang_together_hold_that_nothing_changes(r):
+    from scipy.signal import lfilter
+
+    rng = np.random.default_rng(2)
+    x, held = np.arange(100.0), np.zeros(2)
+    for _ in range(100):
+        y = lfilter([1], [1, -r], rng.normal(size=150))[50:]
+        wider = inflation(correlation(y))
+        line = slope(x, y, 0.95, wider)
+        _, low, high = shifted(y[:50], y[50:], 0.95, wider)
+        held += [line.low <= 0 <= line.high, low <= 0 <= high]
+    assert (held >= 87).all()  # 95 expected; 66 as if neighbours were independent at 0.6
