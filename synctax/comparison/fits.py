@@ -55,6 +55,8 @@ class FitChange:
     def why_not(self) -> tuple[str, ...]:
         """Say of which side what is in the way of a fit."""
         one, two = self.refused
+        if self.a is not None and self.b is not None:
+            return (one,) if one else ()
         if one and one == two:
             return (f"A and B: {one}",)
         return tuple(

@@ -98,7 +98,7 @@ def _rows(a: Side, b: Side) -> Iterable[Note]:
         if before and after and before != after:
             text = (
                 f"{' '.join(key)} moves {_sizes(before)} in A and {_sizes(after)} in B: "
-                "its transfers, and what hides waits, are not like with like"
+                "its transfers, and what hides waits, differ for that alone"
             )
             yield Note(Unlike.PAYLOAD, len(before ^ after), text)
 

@@ -282,6 +282,16 @@ def test_a_run_is_not_twice_on_a_side_nor_unsaid_on_both(taxes, tmp_path):
     assert [note.count for note in notes if note.reason == "run_in_both"] == [1]
 
 
+@pytest.mark.parametrize(("steps", "said"), [(range(2), True), (range(3), False)])
+def test_sides_of_very_unequal_length_are_said(pair, taxes, steps, said):
+    short = tax_of(pair[1], steps=steps)
+    found = compare(taxes[0], short, options=FAST)
+    told = [note.detail for note in found.notes if note.reason == "unequal"]
+    assert bool(told) == said
+    if told:
+        assert told[0].startswith("A has 6 profiler steps and B has 2 profiler steps: ")
+
+
 def test_a_rank_without_a_trace_has_not_improved(taxes, tmp_path):
     several = attribute(tax_of(make(tmp_path / "a", seed=3, tp=4, layers=1)), workers=1)
     make(tmp_path / "b", seed=3, tp=4, layers=1)
