@@ -1,6 +1,7 @@
 """Files that are there whole or not at all, and what no file can replace."""
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -8,6 +9,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
+
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 NAME_BYTES: Final = 100
 """So much of the name of a file is in those of its parts."""
@@ -22,7 +25,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """
     straight = _straight(path)
     if straight is not None:
-        with straight as file:
+        with _naming(path), straight as file:
             yield file
         return
     target = path.resolve()
@@ -33,13 +36,24 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         error.filename = str(path)  # of the other name nobody knows
         raise
     try:
-        with file:
+        with _naming(path), file:
             yield file
         if target.exists():
             half.chmod(target.stat().st_mode & 0o7777)
         half.replace(target)
     finally:
         half.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Say for which file there is no room: what fails to write does not know."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in _NO_ROOM:
+            error.filename = str(path)
+        raise
 
 
 @contextlib.contextmanager

@@ -150,7 +150,9 @@ def overlay(
         "end_tolerance_us": tax.end_tolerance_us,
     }
     known = [one for one in (unwritable, why) if one]
-    left_out = (*made.notes, *tax.excluded())
+    said = {(note.reason, note.detail) for note in made.notes}
+    earlier = [n for n in tax.excluded() if (n.reason, n.detail) not in said]
+    left_out = (*made.notes, *earlier)
     notes([*known, *worth_saying(left_out, out.verbosity)], out)
     emit(
         Result(OVERLAY, made.to_frame(), asked, (*known, *left_out), extra),

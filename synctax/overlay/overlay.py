@@ -216,7 +216,7 @@ def _measured(job: Job, of: "Tax | Attribution") -> _Measured:
     if not {one.path for one in tax.matches.ranks} <= {one.path for one in job.facts}:
         raise ValueError("the tax is of other traces than the job")
     if not tax.used.any():
-        reasons = "; ".join(f"{note.count:,} {note.detail}" for note in tax.excluded()[:4])
+        reasons = "; ".join(f"{note.count:,} {note.detail}" for note in tax.excluded()[:3])
         raise SynctaxError(
             f"none of {int(tax.shown.sum()):,} collectives can be measured, so there is "
             f"nothing to draw ({reasons or 'no collectives'}); synctax inspect says what "

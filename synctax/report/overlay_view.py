@@ -105,9 +105,9 @@ def _table(rows: list[dict[str, Any]]) -> "RenderableType":
         windows = [_known(row["window"]) for row in rows]
         fields.append(Field("window", windows, right=False, rank=3, least=12))
     fields += [
-        Field("offset", [_offset(row["offset_us"]) for row in rows]),
+        Field("offset", [offset_text(row["offset_us"]) for row in rows]),
         Field("drift", [_drift(row["drift_ppm"]) for row in rows], rank=4),
-        Field("residual", [_offset(row["residual_us"]) for row in rows]),
+        Field("residual", [offset_text(row["residual_us"]) for row in rows]),
         Field("collectives", [f"{row['collectives']:,}" for row in rows], rank=5),
         Field("linked", [row["linked"] for row in rows], right=False, rank=1),
         Field("events", [f"{row['events']:,}" for row in rows], rank=6),
@@ -119,7 +119,11 @@ def _known(value: Any) -> str:
     return ABSENT if value is None else str(value)
 
 
-def _offset(value_us: float) -> str:
+def offset_text(value_us: float) -> str:
+    """Write how far a clock is ahead: to 0.01 µs, or to the ms from 1 s on."""
+    if abs(value_us) >= 1e6:  # of a clock that is set otherwise, or lost its beginning
+        sign = "−" if value_us < 0 else ""
+        return f"{sign}{abs(value_us) / 1e6:,.3f} s"
     return f"{decimals(value_us)} µs"
 
 

@@ -207,3 +207,23 @@ def test_culprits_are_counted_where_they_are_drawn_and_where_coloured(
     assert f"coloured: {coloured} events of the traces" in every.stdout
     none = run(*args, "--keep", "collectives", "--op", "all_gather")
     assert "coloured: no event of the traces" in none.stdout
+
+
+def test_what_two_readings_of_a_file_say_is_said_once(run: Run, traces: Path) -> None:
+    path = traces / "rank1.json"
+    path.write_text(path.read_text().removesuffix("]}"))
+    one = run("overlay", traces, "--no-cache", "-o", traces.parent / "out.json")
+    assert one.exit_code == 0, one.stderr
+    assert one.stderr.count("[truncated]") == 1
+
+
+@pytest.mark.parametrize(
+    ("offset_us", "words"),
+    [(0.0, "0 µs"), (-250.0, "−250.00 µs"), (-1.774224e15, "−1,774,224,000.000 s")],
+)
+def test_offsets_of_clocks_that_are_set_otherwise_are_read_easily(
+    offset_us: float, words: str
+) -> None:
+    from synctax.report.overlay_view import offset_text
+
+    assert offset_text(offset_us) == words
