@@ -55,7 +55,7 @@ TREND = Table(
         Column("tax_max_us_median", "float", "us", "median tax (max - min duration)"),
         *_interval(
             "tax_max_median_us",
-            "it at the level asked for, between values; null where they hold none",
+            "it at the level asked for; null where too few collectives or steps hold one",
         ),
         Column("tax_max_us_mean", "float", "us", "mean tax"),
         *_interval("tax_max_mean_us", "it, by bootstrap of steps; null for a single step"),
