@@ -543,10 +543,31 @@ def test_groups_of_many_ranks_have_short_names() -> None:
     ]
     root = parsed(page(measure(taken)))
     (name,) = data(root)["names"]["groups"]
-    assert name == "dp 0,3,6,9,12,15,18,21,24,27,30,33,36,39,42… (30 ranks)"
+    assert name == "dp 0,3,6,…,87 (30 ranks)"
     # one group of a role needs no choice of its own
     values = [one.attributes["value"] for one in root.all("option")]
     assert values == ["", "role-0", "", "0"]
+
+
+def test_groups_whose_short_names_are_alike_have_whole_names() -> None:
+    first = tuple(range(20, 80, 2))
+    second = (*first[:9], first[9] + 1, *first[10:])
+    taken = [
+        rank(
+            number,
+            [C(100.0 * k, 9.0 + number) for k in (1, 2)],
+            groups=tuple(
+                Group(str(at), ranks, "dp", 30, "kernel")
+                for at, ranks in enumerate((first, second))
+                if number in ranks
+            ),
+        )
+        for number in sorted({*first, *second})
+    ]
+    names = data(parsed(page(measure(taken))))["names"]["groups"]
+    assert len(set(names)) == 2
+    assert names[0] == "dp 20,22,24,…,78 (30 ranks)"
+    assert names[1].startswith("dp 20,22,24,26,28,30,32,34,36,39,40,")
 
 
 def test_a_long_table_says_where_the_rest_is() -> None:

@@ -28,8 +28,8 @@ SHARE_DIGITS = 5
 CULPRIT_WIDTH = 120
 """Characters of a culprit where it is listed: paths have its name in the trace."""
 
-RANKS_OF_NAME = 40
-"""Characters that the ranks of a group may take in its name."""
+RANKS_OF_NAME = 24
+"""Characters that the ranks of a group take in its name without being shortened."""
 
 
 @dataclass(slots=True)
@@ -173,14 +173,30 @@ def collectives(tax: "Tax", found: "Attribution | None", texts: Texts) -> Column
 def _group_names(tax: "Tax", texts: Texts) -> list[str]:
     """Name process groups by role, ranks and, where there are several, window."""
     several = len({group.window for group in tax.matches.groups}) > 1
-    names = []
+    names: dict[str, tuple[int, ...]] = {}
+    told = []
     for group in tax.matches.groups:
-        ranks = ranks_text(group.ranks)
-        if len(ranks) > RANKS_OF_NAME:
-            ranks = f"{ranks[:RANKS_OF_NAME]}… ({len(group.ranks)} ranks)"
         window = f" ({group.window})" if several and group.window else ""
-        names.append(texts.plain(f"{group.role} {ranks}{window}"))
-    return names
+        name = f"{group.role} {_short(group.ranks)}{window}"
+        if names.setdefault(name, group.ranks) != group.ranks:
+            name = f"{group.role} {ranks_text(group.ranks)}{window}"
+        told.append(texts.plain(name))
+    return told
+
+
+def _short(ranks: tuple[int, ...]) -> str:
+    """Write the ranks of a group, or of many the first and the last.
+
+    Examples
+    --------
+    >>> _short((0, 1, 2, 3)), _short(tuple(range(0, 256, 8)))
+    ('0-3', '0,8,16,…,248 (32 ranks)')
+    """
+    text = ranks_text(ranks)
+    if len(text) <= RANKS_OF_NAME:
+        return text
+    first = ",".join(text.split(",")[:3])
+    return f"{first},…,{ranks[-1]} ({len(ranks)} ranks)"
 
 
 def _coded(values: "np.ndarray", number: Any) -> I64:

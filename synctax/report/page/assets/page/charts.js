@@ -73,12 +73,14 @@ const axis = (name, more = {}) => ({
   axisLabel: { color: colors.quiet, fontSize: 12, hideOverlap: true, ...more.axisLabel },
 });
 
-/** Names of vertical axes stand level above the axis, where they need no turned head. */
+/** Names of vertical axes stand level above the axis, where they need no turned head, and
+    begin a little left of it: not more than the shortest labels are wide. */
+const NAME_BEFORE_PX = 12;
 const upright = (name, more = {}) =>
   axis(name, {
     nameLocation: "end",
     nameGap: 10,
-    nameTextStyle: { color: colors.quiet, fontSize: 12, align: "left", padding: [0, 0, 0, -34] },
+    nameTextStyle: { color: colors.quiet, fontSize: 12, align: "left", padding: [0, 0, 0, -NAME_BEFORE_PX] },
     ...more,
   });
 

@@ -164,7 +164,8 @@ const last = () => {
       },
       xAxis: axis(aligned ? "time since the first collective" : "collectives in order", {
         type: "category",
-        data: Array.from({ length: binned.bins }, (_, bin) => label(bin)),
+        // a label stands below the middle of its bin
+        data: Array.from({ length: binned.bins }, (_, bin) => label(bin + 0.5)),
         splitLine: { show: false },
       }),
       yAxis: upright("rank", {
@@ -173,7 +174,7 @@ const last = () => {
         inverse: true,
         nameLocation: "start",
         splitLine: { show: false },
-        nameTextStyle: { color: colors.quiet, fontSize: 12, align: "left", padding: [0, 0, 0, -22] },
+        nameTextStyle: { color: colors.quiet, fontSize: 12, align: "left", padding: [0, 0, 0, -NAME_BEFORE_PX] },
       }),
       series: [
         {
@@ -295,8 +296,8 @@ const shareBars = (more) =>
 
 const classes = () => {
   const kinds = SHARED + 1;
-  const kindOf = (row) => (table.class[row] < 0 ? -1 : colorOfRow(row));
-  const sums = taxBy(roleOf, names.roles.length, kindOf, kinds);
+  const colored = (row) => (table.class[row] < 0 ? -1 : colorOfRow(row));
+  const sums = taxBy(roleOf, names.roles.length, colored, kinds);
   if (sums.all === 0) return { option: nothing(), n: sums.n };
   const roles = [...names.roles.keys()];
   const ofRole = roles.map((r) => {

@@ -7,6 +7,11 @@ const column = (name) => table[name];
 const roleOf = (row) => data.role_of_group[table.group[row]];
 const groupName = (row) => names.groups[table.group[row]];
 const title = (row) => `${groupName(row)} ${names.ops[table.op[row]]} #${table.index[row]}`;
+/** Role and operation, then the ranks: these may be many, and are cut first. */
+const kindOf = (row) => {
+  const [role, group, op] = [names.roles[roleOf(row)], groupName(row), names.ops[table.op[row]]];
+  return group.startsWith(`${role} `) ? `${role} ${op} ${group.slice(role.length + 1)}` : `${group} ${op}`;
+};
 const named = (list, i) => (i >= 0 && i < list.length ? list[i] : "");
 const roleNames = forCharts(names.roles);
 const lastRank = (row) => (table.last[row] < 0 ? "" : `rank ${ranks[table.last[row]]}`);

@@ -50,9 +50,21 @@ const failed = (name, element, error) => {
   element.after(make("p", { class: "missing", text: "This chart could not be drawn." }));
 };
 
+/** Lines that are drawn without symbols have keys without, so that their dashes are seen. */
+const withLineKeys = (legend, series) => {
+  const bare = new Set();
+  for (const one of series) if (one.type === "line" && one.symbol === "none") bare.add(one.name);
+  const shown = legend.data || series.map((one) => one.name);
+  const keys = shown
+    .filter((name) => name !== undefined)
+    .map((name) => (bare.has(name) ? { name, itemStyle: { opacity: 0 } } : { name }));
+  return { ...legend, itemWidth: bare.size > 0 ? 22 : legend.itemWidth, data: keys };
+};
+
 const drawOne = (name, recipe) => {
   const entry = charts.get(name) || open(name);
   const { option, rowsOf: found = [], n } = recipe();
+  option.legend = withLineKeys(option.legend, option.series || []);
   entry.rowsOf = found;
   entry.chart.setOption(option, true);
   tellCount(entry.element, n);

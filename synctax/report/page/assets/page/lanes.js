@@ -112,7 +112,7 @@ const setLanes = () => {
   lanes.chart.setOption(
     base({
       legend: { show: false },
-      grid: { left: 4, right: 24, top: 8, bottom: 28, containLabel: true },
+      grid: { left: 16, right: 24, top: 8, bottom: 28, containLabel: true },
       tooltip: tooltip({ trigger: "item", formatter: (p) => laneTip(lanes.items[p.dataIndex]) }),
       dataZoom: [{ type: "inside", zoomOnMouseWheel: "shift", moveOnMouseWheel: false, filterMode: "none" }],
       xAxis: axis("time since the collective before", {

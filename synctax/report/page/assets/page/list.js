@@ -26,7 +26,9 @@ const COLUMNS = [
     key: (r) =>
       (placeOfGroup(table.group[r]) * names.ops.length + placeOfOp(table.op[r])) * mostIndex +
       table.index[r],
-    text: title,
+    text: kindOf,
+    // long names are cut, numbers are not
+    tail: (r) => ` #${table.index[r]}`,
   },
   { name: "tax", number: true, key: (r) => table.tax_us[r], text: (r) => duration(table.tax_us[r]) },
   { name: "waits", number: true, key: (r) => table.share[r], text: (r) => percent(table.share[r]) },
@@ -135,9 +137,12 @@ const buildList = () => {
 };
 
 const newLine = () => {
-  const cells = COLUMNS.map((column, c) =>
-    make("div", { role: "gridcell", "aria-colindex": String(c + 1), class: column.number ? "number" : "name" }),
-  );
+  const cells = COLUMNS.map((column, c) => {
+    const kind = column.tail ? "parted" : column.number ? "number" : "name";
+    const cell = make("div", { role: "gridcell", "aria-colindex": String(c + 1), class: kind });
+    if (column.tail) cell.append(make("span", {}), make("span", {}));
+    return cell;
+  });
   return make("div", { role: "row", class: "grid-row" }, ...cells);
 };
 
@@ -152,9 +157,15 @@ const fillLine = (line, place) => {
   COLUMNS.forEach((column, c) => {
     const cell = line.children[c];
     const text = column.text(row);
-    if (cell.textContent !== text) {
-      cell.textContent = text;
-      if (!column.number) cell.title = text;
+    const tail = column.tail ? column.tail(row) : "";
+    if (cell.textContent !== text + tail) {
+      if (column.tail) {
+        cell.firstChild.textContent = text;
+        cell.lastChild.textContent = tail;
+      } else {
+        cell.textContent = text;
+      }
+      if (!column.number) cell.title = text + tail;
     }
   });
 };
