@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from synctax.attribution.changes import Change, Replace, parse_change
     from synctax.attribution.options import Options as AttributeOptions
     from synctax.attribution.whatif import WhatIf, whatif
+    from synctax.bandwidth.basis import Setting as BandwidthSetting
     from synctax.bandwidth.sweep import Link, Wait
     from synctax.bandwidth.sweep import sweep as best_bandwidth
     from synctax.bandwidth.topology import Domain, Layout
@@ -89,6 +90,7 @@ _HOME = {
     "AttributeOptions": "synctax.attribution.options",
     "Attribution": "synctax.attribution.attribute",
     "BadInputError": "synctax.errors",
+    "BandwidthSetting": "synctax.bandwidth.basis",
     "Block": "synctax.evt.model",
     "BlockTimes": "synctax.evt.model",
     "Change": "synctax.attribution.changes",
@@ -112,6 +114,9 @@ _HOME = {
     "Op": "synctax.collectives.model",
     "Overlay": "synctax.overlay.overlay",
     "OverlayChoice": "synctax.overlay.choice",
+    "PageMissing": "synctax.report.page.content",
+    "PageOptions": "synctax.report.page.content",
+    "PageWorth": "synctax.report.page.content",
     "Plan": "synctax.planning.search",
     "RankCollectives": "synctax.collectives.model",
     "RankTrace": "synctax.trace.model",
@@ -176,9 +181,13 @@ _HOME = {
 
 _OTHER_NAME = {
     "AttributeOptions": "Options",
+    "BandwidthSetting": "Setting",
     "CompareOptions": "Options",
     "FitOptions": "Options",
     "OverlayChoice": "Choice",
+    "PageMissing": "Missing",
+    "PageOptions": "Options",
+    "PageWorth": "Worth",
     "SweepChoices": "Choices",
     "best_bandwidth": "sweep",
     "recover": "judge",
@@ -192,6 +201,7 @@ __all__ = [
     "AttributeOptions",
     "Attribution",
     "BadInputError",
+    "BandwidthSetting",
     "Block",
     "BlockTimes",
     "Change",
@@ -215,6 +225,9 @@ __all__ = [
     "Op",
     "Overlay",
     "OverlayChoice",
+    "PageMissing",
+    "PageOptions",
+    "PageWorth",
     "Plan",
     "RankCollectives",
     "RankTrace",

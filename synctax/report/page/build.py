@@ -59,9 +59,10 @@ def page(
     fit : EvtFit or Missing, optional
         As `synctax.fit_evt(synctax.block_times(tax))` returns it, or why there is none.
     bandwidth : Worth or Missing, optional
-        As `synctax.best_bandwidth` returns it, with words; or why there is none.
+        As `synctax.best_bandwidth` returns it, with words (`synctax.PageWorth`); or why
+        there is none (`synctax.PageMissing`).
     options : Options, optional
-        Title, number of critical paths, what was asked.
+        Title, number of critical paths, what was asked (`synctax.PageOptions`).
 
     Returns
     -------
@@ -78,9 +79,8 @@ def page(
     Examples
     --------
     >>> import synctax
-    >>> from synctax.report.page import page
     >>> tax = synctax.measure(synctax.load(["examples/tp4-fsdp2"]))  # doctest: +SKIP
-    >>> html = page(tax, synctax.attribute(tax))  # doctest: +SKIP
+    >>> html = synctax.page(tax, synctax.attribute(tax))  # doctest: +SKIP
     """
     content = Content(
         tax,
@@ -308,4 +308,4 @@ def _paths(content: Content, columns: Columns, texts: Texts) -> Paths:
     if found is None:
         nowhere = np.full(columns.slots.size, -1, np.int64)
         return Paths(nowhere, [], [], "without an attribution there are no paths")
-    return paths(found, columns, texts, most=options.paths, limit_bytes=options.paths_bytes)
+    return paths(found, columns, texts, most=options.paths, limit_bytes=options.room_bytes)
