@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from synctax.attribution.changes import Change, Replace, parse_change
     from synctax.attribution.options import Options as AttributeOptions
     from synctax.attribution.whatif import WhatIf, whatif
+    from synctax.bandwidth.basis import Setting as BandwidthSetting
     from synctax.bandwidth.sweep import Link, Wait
     from synctax.bandwidth.sweep import sweep as best_bandwidth
     from synctax.bandwidth.topology import Domain, Layout
@@ -67,6 +68,9 @@ if TYPE_CHECKING:
     from synctax.graph.build import build_graph
     from synctax.graph.critical_path import critical_paths
     from synctax.graph.model import Graph
+    from synctax.overlay.choice import Choice as OverlayChoice
+    from synctax.overlay.overlay import Overlay, write_overlay
+    from synctax.overlay.split import split as split_overlay
     from synctax.planning.inputs.named import read_model, read_platform
     from synctax.planning.layout import parse_layout
     from synctax.planning.search import Plan, plan
@@ -86,6 +90,7 @@ _HOME = {
     "AttributeOptions": "synctax.attribution.options",
     "Attribution": "synctax.attribution.attribute",
     "BadInputError": "synctax.errors",
+    "BandwidthSetting": "synctax.bandwidth.basis",
     "Block": "synctax.evt.model",
     "BlockTimes": "synctax.evt.model",
     "Change": "synctax.attribution.changes",
@@ -107,6 +112,11 @@ _HOME = {
     "Link": "synctax.bandwidth.sweep",
     "Matches": "synctax.collectives.matches",
     "Op": "synctax.collectives.model",
+    "Overlay": "synctax.overlay.overlay",
+    "OverlayChoice": "synctax.overlay.choice",
+    "PageMissing": "synctax.report.page.content",
+    "PageOptions": "synctax.report.page.content",
+    "PageWorth": "synctax.report.page.content",
     "Plan": "synctax.planning.search",
     "RankCollectives": "synctax.collectives.model",
     "RankTrace": "synctax.trace.model",
@@ -161,19 +171,27 @@ _HOME = {
     "read_tax": "synctax.evt.tax_file",
     "recover": "synctax.experiment.judging",
     "simulate": "synctax.cluster.engine",
+    "split_overlay": "synctax.overlay.split",
     "sweep": "synctax.cluster.sweep",
     "trend": "synctax.comparison.trend",
     "verify": "synctax.planning.verify.job",
     "whatif": "synctax.attribution.whatif",
+    "write_overlay": "synctax.overlay.overlay",
 }
 
 _OTHER_NAME = {
     "AttributeOptions": "Options",
+    "BandwidthSetting": "Setting",
     "CompareOptions": "Options",
     "FitOptions": "Options",
+    "OverlayChoice": "Choice",
+    "PageMissing": "Missing",
+    "PageOptions": "Options",
+    "PageWorth": "Worth",
     "SweepChoices": "Choices",
     "best_bandwidth": "sweep",
     "recover": "judge",
+    "split_overlay": "split",
 }
 """What a public name is called in its module, where that differs."""
 
@@ -183,6 +201,7 @@ __all__ = [
     "AttributeOptions",
     "Attribution",
     "BadInputError",
+    "BandwidthSetting",
     "Block",
     "BlockTimes",
     "Change",
@@ -204,6 +223,11 @@ __all__ = [
     "Link",
     "Matches",
     "Op",
+    "Overlay",
+    "OverlayChoice",
+    "PageMissing",
+    "PageOptions",
+    "PageWorth",
     "Plan",
     "RankCollectives",
     "RankTrace",
@@ -258,10 +282,12 @@ __all__ = [
     "read_tax",
     "recover",
     "simulate",
+    "split_overlay",
     "sweep",
     "trend",
     "verify",
     "whatif",
+    "write_overlay",
 ]
 
 

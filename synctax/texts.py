@@ -1,6 +1,7 @@
 """Numbers in words: units that read well, thousands apart, a sign that stands for none."""
 
 import math
+from collections.abc import Callable, Iterable
 
 ABSENT = "–"
 """What stands where there is no value."""
@@ -12,6 +13,8 @@ NOTHING = 0.0005
 """A share below this is written as 0 %."""
 
 _US_PER_S = 1e6
+_S_PER_H = 3600.0
+_LEAST_H = 0.01
 
 
 def is_absent(value: object) -> bool:
@@ -83,6 +86,30 @@ def seconds(value_s: float | None) -> str:
     if value_s == 0:
         return "0 s"
     return time_us(None if value_s is None else _US_PER_S * value_s)
+
+
+def alike(values_s: Iterable[float | None]) -> Callable[[float | None], str]:
+    """Choose how times of one table, in seconds, are written, so that they compare.
+
+    Where one takes an hour or more all are in hours, but those too short to be read so.
+
+    Examples
+    --------
+    >>> [alike([90.0, 9000.0])(value_s) for value_s in (9000.0, 3000.0, 90.0, 20.0, 0.0)]
+    ['2.5 h', '0.833 h', '0.025 h', '20 s', '0 s']
+    >>> [alike([90.0, 3000.0, None])(value_s) for value_s in (90.0, 3000.0, None)]
+    ['90 s', '3,000 s', '–']
+    """
+    known_s = [value_s for value_s in values_s if value_s is not None]
+    if max(known_s, default=0.0) < 0.9995 * _S_PER_H:
+        return seconds
+
+    def show(value_s: float | None) -> str:
+        if value_s is None or not value_s >= _LEAST_H * _S_PER_H:
+            return seconds(value_s)
+        return f"{number(value_s / _S_PER_H)} h"
+
+    return show
 
 
 def percent(share: float | None) -> str:

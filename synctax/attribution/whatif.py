@@ -121,14 +121,11 @@ class WhatIf(Shown):
         """Group role, operation (`Op`) and the collectives that count, in that order."""
         matches = self.tax.matches
         slots = np.flatnonzero(self.counted)
-        keys = sorted(
-            {(matches.groups[matches.group[s]].role, int(matches.op[s])) for s in slots}
-        )
-        role = np.array([group.role for group in matches.groups], object)[matches.group]
-        return tuple(
-            (name, op, slots[(role[slots] == name) & (matches.op[slots] == op)])
-            for name, op in keys
-        )
+        own: dict[tuple[str, int], list[int]] = {}
+        for slot in slots.tolist():
+            key = matches.groups[matches.group[slot]].role, int(matches.op[slot])
+            own.setdefault(key, []).append(slot)
+        return tuple((*key, np.array(own[key], np.int64)) for key in sorted(own))
 
     def counted_tax_us(self, outcome: Outcome) -> float:
         """Sum the tax of the collectives that count, in µs."""

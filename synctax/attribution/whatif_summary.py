@@ -51,19 +51,21 @@ def per_op(found: "WhatIf") -> "pd.DataFrame":
     rows = []
     for scenario in found.scenarios:
         for role, op, slots in found.parts:
-            before = found.recorded.tax_ns[slots] / NS_PER_US
-            after = scenario.outcome.tax_ns[slots] / NS_PER_US
+            before_ns = found.recorded.tax_ns[slots]
+            after_ns = scenario.outcome.tax_ns[slots]
+            # in ns, which are whole: a sum of µs has digits that no time has
+            sums = (int(before_ns.sum()) / NS_PER_US, int(after_ns.sum()) / NS_PER_US)
             rows.append(
                 {
                     "change": scenario.text,
                     "group": role,
                     "op": Op(op).label,
                     "collectives": slots.size,
-                    "tax_us_sum": before.sum(),
-                    "tax_us_median": float(np.median(before)),
-                    "tax_changed_us_sum": after.sum(),
-                    "tax_changed_us_median": float(np.median(after)),
-                    **_difference("tax", before.sum(), after.sum()),
+                    "tax_us_sum": sums[0],
+                    "tax_us_median": float(np.median(before_ns)) / NS_PER_US,
+                    "tax_changed_us_sum": sums[1],
+                    "tax_changed_us_median": float(np.median(after_ns)) / NS_PER_US,
+                    **_difference("tax", *sums),
                 }
             )
     return _frame(WHATIF_OPS, rows)

@@ -148,4 +148,4 @@ def interval_text(row: Row) -> str:
     if is_absent(low):
         return ABSENT
     top = "no end" if is_absent(high) else rate_gb_per_s(high)
-    return f"{rate_gb_per_s(low)} – {top}"
+    return f"{rate_gb_per_s(low)} to {top}"

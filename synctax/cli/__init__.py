@@ -28,25 +28,25 @@ from synctax.errors import SynctaxError
 from synctax.report.streams import CLOSED_STDOUT, discard, mend, say, visible
 
 COMMANDS = {
-    "inspect": "Show which file is which rank, what is odd, what can be computed.",
+    "inspect": "Show which file is which rank, what is odd, what is possible.",
     "measure": "Measure how long ranks wait for each other at collectives.",
     "attribute": "Find out which rank, and what on it, made the others wait.",
-    "whatif": "Replay a job with other durations: what would step time and tax be?",
-    "bandwidth": "Tell which bandwidth is worth having, with the wait and without.",
-    "fit-evt": "Fit how the wait grows with the ranks of a group: extreme values.",
-    "report": "Write one HTML page of a job: waits, culprits, growth, bandwidth.",
-    "overlay": "Write one trace for Perfetto: all ranks, one clock, waits, critical paths.",
+    "whatif": "Replay a job with other durations: step time and tax then.",
+    "bandwidth": "Tell what bandwidth is worth having, with waits and without.",
+    "fit-evt": "Fit how the wait grows with ranks, by extreme values.",
+    "report": "Write a page of a job: waits, culprits, growth, bandwidth.",
+    "overlay": "Write one trace of all ranks for Perfetto, waits drawn in.",
     "compare": "Tell what changed between two runs, with intervals.",
     "trend": "Follow tax, straggler and culprits over the windows of a job.",
     "plan": "Tell where ranks of TP, PP, DP, CP and EP should sit, and why.",
     "verify": "Check that the groups of a job sit where they should.",
     "simulate": "Run the jobs of a trace on a cluster whose NICs they share.",
     "characterize": "Tell what an iteration of a job takes alone, without a GPU.",
-    "convert": "Convert traces of Philly, Slurm and others into the CSV of jobs.",
-    "sweep": "Simulate one trace under many policies, queues, NICs, models and seeds.",
-    "record": "Run a job and record the traces of its ranks; delay it on purpose.",
+    "convert": "Convert job traces of Philly, Slurm, ... into one CSV.",
+    "sweep": "Simulate one trace under many policies, queues, NICs, seeds.",
+    "record": "Run a job and record its ranks' traces; delay it on purpose.",
     "inject": "Delay a job on purpose and tell whether the delays come back.",
-    "synth": "Write traces of a made-up job, with the true waits beside them.",
+    "synth": "Write traces of a made-up job, and beside them its true waits.",
 }
 """The command NAME is `NAME` in the module `synctax.cli.NAME` (`module_of`)."""
 

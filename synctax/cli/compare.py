@@ -5,14 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from synctax.cli.compare_stages import (
-    FAIL_ON,
-    Asked,
-    check_paths,
-    gate,
-    read_sides,
-    runs_of,
-)
+from synctax.cli.compare_stages import Asked, check_paths, read_sides, runs_of
 from synctax.cli.options import (
     Finite,
     end_tolerance_option,
@@ -25,22 +18,14 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
-from synctax.comparison.options import (
-    DEFAULT_LEVEL,
-    DEFAULT_RESAMPLES,
-    LEAST_LEVEL,
-    LEAST_RESAMPLES,
-    MOST_LEVEL,
-    Options,
-)
+from synctax.cli.resampling import resampling_options
+from synctax.comparison.options import FAIL_ON, Options
 from synctax.report.output import Output, Render, Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from synctax.comparison.comparison import Comparison
-
-MOST_RESAMPLES = 100_000
 
 KERNEL_CLASSES = ("gemm", "attention", "norm", "elementwise", "reduction", "copy", "other")
 """Those that compute (`comparison.kernels.COMPUTE`), which help shows without numpy."""
@@ -66,44 +51,21 @@ TABLES = ("--per-rank", "--culprits", "--fit", "--kernels")
 @click.option("--fit", is_flag=True, help="A row for every fitted parameter.")
 @click.option("--kernels", is_flag=True, help="A row for every class of kernels: GEMMs.")
 @click.option("--no-fit", is_flag=True, help="Do not fit how waits grow: quicker.")
-@click.option(
-    "--level",
-    type=click.FloatRange(LEAST_LEVEL, MOST_LEVEL),
-    metavar="P",
-    default=DEFAULT_LEVEL,
-    show_default=True,
-    help="Level of intervals; 1 - P is the share of false alarms.",
-)
-@click.option(
-    "--resamples",
-    type=click.IntRange(LEAST_RESAMPLES, MOST_RESAMPLES),
-    metavar="N",
-    default=DEFAULT_RESAMPLES,
-    show_default=True,
-    help="How often steps (or runs) are drawn anew.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Of the draws.",
-)
+@resampling_options
 @click.option(
     "--fail-above-us",
     type=Finite(least=0),
     metavar="US",
     help="Exit with 4 if a row rises by more than this, beyond chance; with 1 if that "
-    "cannot be told.",
+    "cannot be told, as where B lacks a rank.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(tuple(FAIL_ON)),
     default="median",
     show_default=True,
-    help="What --fail-above-us holds: statistics of the tax, the mean wait of a rank, or "
-    "the median transfer.",
+    help="What --fail-above-us holds: statistics of the tax, the mean wait of a rank, the "
+    "median transfer, or the mean time of a step.",
 )
 @click.option(
     "--kernel-class",
@@ -146,8 +108,9 @@ def compare(
 ) -> None:
     r"""Tell what changed from run A to run B: tax, shares, stragglers, culprits, fit.
 
-    A and B are each a folder with the traces of one run, or a pattern in quotes. A pattern
-    that matches several folders is as many runs of one setup.
+    A and B are each a folder with the traces of one run, a manifest (a .csv as --manifest
+    of measure), or a pattern in quotes. A pattern that matches several folders is as many
+    runs of one setup.
 
     \b
     Examples:
@@ -191,7 +154,21 @@ def compare(
     result = _result(found, parameters, table)
     emit(result, out, render=_render(found, table))
     draw(plot, _figures(found, kernel_class))
-    gate(found, fail_above_us, fail_on)
+    if fail_above_us is not None:
+        _hold(found, fail_above_us, fail_on)
+
+
+def _hold(found: "Comparison", fail_above_us: float, fail_on: str) -> None:
+    """Stop at a rise that is too much; say which rises are not, also with `-q`."""
+    from synctax.comparison.gate import gate
+    from synctax.report.streams import say
+
+    rose = gate(found, fail_above_us=fail_above_us, fail_on=fail_on)
+    if rose:
+        say(
+            f"the gate passed (--fail-on {fail_on}, {fail_above_us:g} us), though this "
+            f"rose beyond chance: {'; '.join(rose)}"
+        )
 
 
 def _result(found: "Comparison", asked: dict[str, Any], table: str) -> Result:

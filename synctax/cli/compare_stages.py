@@ -1,7 +1,7 @@
 """What `synctax compare` goes through: runs of both sides, read, attributed, fitted."""
 
 import glob
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from synctax.cli.recall import Sources
-from synctax.errors import BadInputError, GateFailedError, SynctaxError
+from synctax.errors import BadInputError, SynctaxError
 from synctax.report.output import NoteLike, Output
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from synctax.comparison.comparison import Comparison
     from synctax.comparison.kernels import RankKernels
     from synctax.comparison.options import Options
-    from synctax.comparison.rows import Change
     from synctax.workspace import Workspace
 
 T = TypeVar("T")
@@ -199,77 +198,3 @@ def _known(stage: Callable[[], T], what: str, said: "list[NoteLike | str]") -> T
     except SynctaxError as error:
         said.append(f"{what}: {error}")
         return None
-
-
-FAIL_ON = {
-    "median": ("median tax", "tax_max_us_median"),
-    "mean": ("mean tax", "tax_max_us_mean"),
-    "p90": ("90 % quantile of the tax", "tax_max_us_p90"),
-    "wait": ("mean wait of a rank", "tax_mean_us_mean"),
-    "transfer": ("median transfer", "transfer_us_median"),
-}
-"""What a gate may hold: in words, and the quantity's name."""
-
-
-def gate(found: "Comparison", fail_above_us: float | None, fail_on: str) -> None:
-    """Hold the rise of one quantity of each row against a limit.
-
-    Parameters
-    ----------
-    found : Comparison
-    fail_above_us : float or None
-    fail_on : str
-        Key of `FAIL_ON`.
-
-    Raises
-    ------
-    GateFailedError
-        If one rises by more, beyond chance with all rows looked at together.
-    SynctaxError
-        If a row of A is not in B, or no row has an interval: it cannot be told.
-    """
-    if fail_above_us is None:
-        return
-    import numpy as np
-
-    from synctax.comparison.comparison import adjusted
-
-    words, quantity = FAIL_ON[fail_on]
-    rises = [one for row in found.rows if (one := found.find(*row, quantity)) is not None]
-    gone = [f"{one.group} {one.op}" for one in rises if one.only_in == "a"]
-    if gone:
-        raise SynctaxError(
-            f"--fail-above-us cannot tell: {', '.join(gone)} only in A; compare runs with "
-            "the same groups, operations and ranks"
-        )
-    held = [one for one in rises if not np.isnan(one.found.low)]
-    if not held:
-        raise SynctaxError(
-            "nothing to hold against --fail-above-us: no row of both sides has an "
-            "interval; record more steps, or several runs a side"
-        )
-    dark = [
-        f"{one.group} {one.op}"
-        for one in rises
-        if np.isnan(one.found.low) and one.found.difference > fail_above_us
-    ]
-    if dark:
-        raise SynctaxError(
-            f"--fail-above-us cannot tell: {', '.join(dark)} rose by more and has no "
-            "interval; record more steps, or several runs a side"
-        )
-    sure = found.is_change(adjusted([one.found for one in held]))
-    above = [
-        one
-        for one, yes in zip(held, sure.tolist(), strict=True)
-        if yes and one.found.difference > fail_above_us
-    ]
-    if above:
-        raise GateFailedError(_rises(above, words, fail_above_us, found.options.level))
-
-
-def _rises(above: "Sequence[Change]", words: str, limit_us: float, level: float) -> str:
-    from synctax.comparison.verdict import interval
-
-    worst = ", ".join(f"{one.group} {one.op} {interval(one.found, level)}" for one in above)
-    return f"{words} rose by more than {limit_us:,.1f} µs, beyond chance: {worst}"

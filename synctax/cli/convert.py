@@ -23,7 +23,9 @@ _DEFAULT: Final = Options()
     "--from",
     "source",
     type=click.Choice(FORMAT_NAMES),
-    help="Format of the files.  [default: recognised from how they begin]",
+    metavar="FORMAT",
+    help=f"Format of the files: {', '.join(FORMAT_NAMES)}.  "
+    "[default: recognised from how they begin]",
 )
 @click.option(
     "--status",
@@ -96,7 +98,8 @@ def convert(
     \b
     Examples:
       synctax convert cluster_job_log -o jobs.csv
-      sacct -aPS 2026-01-01 -o JobID,Submit,Start,End,Elapsed,AllocTRES,State > jobs.txt
+      sacct -aPS 2026-01-01 \
+        -o JobID,Submit,Start,End,Elapsed,AllocTRES,State > jobs.txt
       synctax convert jobs.txt --status pass -o jobs.csv
     """
     from synctax.cli.convert_stages import Asked, read

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from synctax.cli import targets
-from synctax.report.files import is_special
+from synctax.files import is_special
 
 
 def check_targets(output: Path | None, tax_file: Path | None, plot: Path | None) -> None:

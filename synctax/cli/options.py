@@ -11,7 +11,7 @@ import click
 
 from synctax.cli import VERBOSITY
 from synctax.cli.targets import guarded
-from synctax.report.files import is_special
+from synctax.files import is_special
 from synctax.report.output import FORMATS, SUFFIXES, Output
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])

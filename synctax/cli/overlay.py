@@ -1,11 +1,7 @@
 """`synctax overlay`: one trace of all ranks for viewers, with waits and paths drawn in."""
 
-import contextlib
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
@@ -22,9 +18,9 @@ from synctax.cli.options import (
 )
 from synctax.cli.recall import Sources
 from synctax.cli.targets import check_targets
-from synctax.errors import SynctaxError
-from synctax.overlay.choice import DEFAULT_PATHS, Choice, Keep
-from synctax.report.files import is_special
+from synctax.errors import BadInputError, SynctaxError
+from synctax.files import is_special
+from synctax.overlay.choice import DEFAULT_PATHS, SUFFIXES, Choice, Keep
 from synctax.report.output import Output
 
 if TYPE_CHECKING:
@@ -32,9 +28,6 @@ if TYPE_CHECKING:
     from synctax.collectives.tax import Tax
     from synctax.notes import Note
     from synctax.workspace import Workspace
-
-SUFFIXES = (".json", ".json.gz")
-"""What the name of an overlay ends in: viewers go by it."""
 
 
 def _checked(ctx: click.Context, option: click.Parameter, path: Path) -> Path:
@@ -120,9 +113,8 @@ def overlay(
     from synctax.cli.progress import reading_files
     from synctax.cli.reading import job_again, worth_saying
     from synctax.cli.recall import recall
-    from synctax.overlay.overlay import Measured, write_overlay
+    from synctax.overlay.overlay import write_overlay
     from synctax.report import overlay_view
-    from synctax.report.files import replacing
     from synctax.report.output import Result, emit, notes
     from synctax.schema import OVERLAY
     from synctax.workspace import Workspace
@@ -133,22 +125,18 @@ def overlay(
     space = None if no_cache else Workspace(workspace)
     job, tax, unwritable = job_again(sources, space, out, workers, group=group, op=op)
     found, why = _attributed(tax, space, out, workers) if paths else (None, None)
-    sizes = {row.path: row.size_bytes for row in job.files if row.path in _paths(tax)}
-    with (
-        replacing(target) as file,
-        _beside(target) as folder,
-        reading_files(sizes, verbosity=out.verbosity, doing="writing") as on_progress,
-    ):
+    mine = {one.path for one in tax.matches.ranks}
+    sizes = {row.path: row.size_bytes for row in job.files if row.path in mine}
+    with reading_files(sizes, verbosity=out.verbosity, doing="writing") as on_progress:
         made = write_overlay(
-            Measured(job, tax, found),
-            file,
-            folder,
-            choice=Choice(paths, keep, not target.name.lower().endswith(".json")),
+            job,
+            found or tax,
+            target,
+            choice=Choice(paths, keep),
             workers=workers,
             on_progress=on_progress,
         )
-        size = file.tell() if file.seekable() else made.text_bytes
-    extra = overlay_view.envelope(made, str(target), size)
+    extra = overlay_view.envelope(made, str(target))
     steps = sources.steps
     asked = {
         "traces": sources.traces,
@@ -162,7 +150,9 @@ def overlay(
         "end_tolerance_us": tax.end_tolerance_us,
     }
     known = [one for one in (unwritable, why) if one]
-    left_out = (*made.notes, *tax.excluded())
+    said = {(note.reason, note.detail) for note in made.notes}
+    earlier = [n for n in tax.excluded() if (n.reason, n.detail) not in said]
+    left_out = (*made.notes, *earlier)
     notes([*known, *worth_saying(left_out, out.verbosity)], out)
     emit(
         Result(OVERLAY, made.to_frame(), asked, (*known, *left_out), extra),
@@ -174,11 +164,13 @@ def overlay(
 def _attributed(
     tax: "Tax", space: "Workspace | None", out: Output, workers: int | None
 ) -> "tuple[Attribution | None, Note | None]":
-    """Attribute the tax; where that cannot be done, waits are drawn without paths."""
+    """Attribute the tax; where no path can be known, waits are drawn without."""
     from synctax.attribution.attribute import attribute
     from synctax.cli.progress import RoundsOfFiles
     from synctax.notes import Note
 
+    if not tax.used.any():
+        return None, None  # nor can anything be drawn, which is said then
     try:
         with RoundsOfFiles(verbosity=out.verbosity) as rounds:
             return attribute(
@@ -188,20 +180,7 @@ def _attributed(
                 on_progress=rounds.on_progress,
                 on_round=rounds.on_round,
             ), None
+    except BadInputError:
+        raise  # of a file that cannot be read nothing can be drawn
     except SynctaxError as error:
         return None, Note("not_attributed", 1, f"no critical path is drawn: {error}")
-
-
-def _paths(tax: "Tax") -> set[str]:
-    return {one.path for one in tax.matches.ranks}
-
-
-@contextlib.contextmanager
-def _beside(target: Path) -> Iterator[Path]:
-    """Make a folder for parts of the file, on the same disk; it is gone in the end."""
-    beside: Any = None if is_special(target) else target.resolve().parent
-    folder = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", dir=beside))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -50,6 +50,8 @@ def plot_options(*figures: str) -> Callable[[Decorated], Decorated]:
                 raise click.UsageError("--figure tells what --plot FILE draws; give both")
             out = kwargs.get("out")
             check_targets({"plot": path} | ({"out": out.path} if out else {}))
+            if path is not None and out is not None and out.path is None:
+                _keep_apart(path)
             return command(*args, plot=Plot(path, figure or figures[0]), **kwargs)
 
         both = drawn
@@ -122,6 +124,21 @@ def _checked(ctx: click.Context, option: click.Parameter, path: Path | None) -> 
     if find_spec("matplotlib") is None:
         raise click.UsageError(f"--plot: {NO_MATPLOTLIB}", ctx)
     return path
+
+
+def _keep_apart(path: Path) -> None:
+    """Refuse a picture that goes to stdout, by whatever name, where the result goes."""
+    try:
+        there, stdout = path.stat(), os.fstat(1)
+    except OSError:  # a file to come is not stdout, and to a closed one nothing goes
+        return
+    if os.path.samestat(there, stdout) and not os.path.samestat(
+        there, Path(os.devnull).stat()
+    ):
+        raise click.UsageError(
+            f"--plot {path} is stdout, where the result goes; write that to a file with "
+            "-o FILE"
+        )
 
 
 def _listed(names: Sequence[str]) -> str:

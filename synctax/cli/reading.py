@@ -22,6 +22,8 @@ ROUTINE = frozenset(
         "edges_cross_calls",
         "edges_cross_inferred",
         "edges_sync_inferred",
+        "no_interval_mean",
+        "no_interval_quantile",
     }
 )
 """Reasons that most traces have and nobody acts on: said with `-v`, and in JSON."""

@@ -31,7 +31,7 @@ Examples:
   synctax record -- torchrun --nproc-per-node 4 train.py
   synctax record -o runs/7 --skip 20 -- python train.py --lr 1e-4
   synctax record --step-at train:Trainer.step -- srun python train.py
-  synctax record --delay rank=1,op=aten::mm,ms=5 -- torchrun --nproc-per-node 4 train.py
+  synctax record --delay rank=1,op=aten::mm,ms=5 -- torchrun train.py
   synctax measure traces/
 """
 

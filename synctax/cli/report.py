@@ -22,7 +22,8 @@ from synctax.cli.options import (
 )
 from synctax.cli.recall import Sources
 from synctax.cli.targets import check_targets
-from synctax.report.files import is_special
+from synctax.errors import BadInputError
+from synctax.files import is_special
 from synctax.report.output import Output
 from synctax.report.page_choices import DEFAULT_PATHS
 
@@ -116,6 +117,8 @@ def report(
 
     TRACES are as for `measure`; without them, those that were measured last, with the same
     ranks and steps. The page needs no network: it can be mailed, and opened from a file.
+    A section that cannot be made says why. Where that is because a trace can no longer be
+    read, the exit code is 3, as it is where `measure` cannot read it.
 
     \b
     Examples:
@@ -130,7 +133,6 @@ def report(
     from synctax.report.page.build import render
     from synctax.report.page.content import Content, Options
     from synctax.report.page.markup import Texts
-    from synctax.report.page.paths import room_bytes
     from synctax.report.page.verdict import sentences
     from synctax.report.tables import Sentence
     from synctax.texts import size_bytes
@@ -148,12 +150,16 @@ def report(
     fit = stages.fitted(tax, asked, reading)
     worth = stages.worth(fit, asked, reading)
     told = _asked(asked, paths, tax.end_tolerance_us)
-    options = Options(title, paths, room_bytes(paths), told)
+    options = Options(title, paths, asked=told)
     content = Content(tax, found, fit, worth, options)
     made = render(content)
     write(made, target)
     said = [Sentence(Texts().sentence(text)) for text in sentences(content)]
     show([*said, "", f"{target}: {size_bytes(len(made))}"], out)
+    if reading.broken:
+        raise BadInputError(
+            f"{reading.broken[0]}; {target} holds the measurement, and says what it lacks"
+        )
 
 
 def _asked(asked: "Asked", paths: int, end_tolerance_us: float) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """What `synctax report` goes through: each later stage may fail, and says why."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from synctax.cli.recall import Sources
-from synctax.errors import SynctaxError
+from synctax.errors import BadInputError, SynctaxError
 from synctax.report.output import Output, notes
 from synctax.report.page.content import Missing, Worth
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from synctax.workspace import Workspace
 
 Found = TypeVar("Found")
+
+
+NO_WORTH = "what bandwidth is worth cannot be told"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +34,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How traces are read: into which workspace, by how many, and how it is told."""
+    """How traces are read: into which workspace, by how many, and how it is told.
+
+    `broken` collects what later stages found broken in the input.
+    """
 
     space: "Workspace | None"
     workers: int | None
     out: Output
+    broken: list[BadInputError] = field(default_factory=list)
 
 
 def measured(asked: Asked, reading: Reading) -> "Tax":
@@ -72,7 +79,7 @@ def attributed(tax: "Tax", reading: Reading) -> "Attribution | Missing":
                 on_round=rounds.on_round,
             )
 
-    return _or_missing("nobody can be blamed", find, reading.out)
+    return _or_missing("nobody can be blamed", find, reading)
 
 
 def fitted(tax: "Tax", asked: Asked, reading: Reading) -> "EvtFit | Missing":
@@ -105,7 +112,7 @@ def fitted(tax: "Tax", asked: Asked, reading: Reading) -> "EvtFit | Missing":
                 blocks, options=Options(n=asked.n), source=origin, on_resample=on_resample
             )
 
-    return _or_missing("how the wait grows cannot be fitted", find, reading.out)
+    return _or_missing("how the wait grows cannot be fitted", find, reading)
 
 
 def worth(fit: "EvtFit | Missing", asked: Asked, reading: Reading) -> Worth | Missing:
@@ -115,7 +122,9 @@ def worth(fit: "EvtFit | Missing", asked: Asked, reading: Reading) -> Worth | Mi
     from synctax.cli.bandwidth_tax import fitted_tax
 
     if isinstance(fit, Missing):
-        return Missing("without a fit there is no tax to compute with")
+        why = "without a fit there is no tax to compute with"
+        notes([f"{NO_WORTH}: {why}"], reading.out)
+        return Missing(why)
 
     def find() -> Worth:
         tax = fitted_tax(fit.tax_model())
@@ -139,12 +148,20 @@ def worth(fit: "EvtFit | Missing", asked: Asked, reading: Reading) -> Worth | Mi
         doubts = (*tax.notes, *tax.trust(max(*ranks, tax.least_n)))
         return Worth(result.frame, setting, doubts)
 
-    return _or_missing("what bandwidth is worth cannot be told", find, reading.out)
+    return _or_missing(NO_WORTH, find, reading)
 
 
-def _or_missing(what: str, find: "Callable[[], Found]", out: Output) -> "Found | Missing":
+def _or_missing(
+    what: str, find: "Callable[[], Found]", reading: Reading
+) -> "Found | Missing":
+    """Find a result, or say on stderr why there is none; the page will say it, too.
+
+    What is broken in the input is kept: the command fails with it when the page is there.
+    """
     try:
         return find()
     except SynctaxError as error:
-        notes([f"{what}: {error}"], out)
+        notes([f"{what}: {error}"], reading.out)
+        if isinstance(error, BadInputError):
+            reading.broken.append(error)
         return Missing(str(error))

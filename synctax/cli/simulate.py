@@ -199,9 +199,9 @@ def simulate(
     \b
     Examples:
       synctax simulate jobs.csv --cluster mosim-4x8
-      synctax simulate philly-like --jobs 60 --cluster mosim-4x8 --policy load-balancing
+      synctax simulate philly-like --jobs 60 --cluster mosim-4x8 --queue fifo
       synctax simulate jobs.csv --cluster cluster.yaml --timeline cluster.json.gz
-      synctax simulate jobs.csv --cluster mosim-4x8 --plot cluster.png --figure timeline
+      synctax simulate jobs.csv --cluster mosim-4x8 --plot cluster.png
       synctax simulate --pairs
     """
     if list_clusters:

@@ -15,9 +15,9 @@ from synctax.cluster.fidelity import ERRORS, Distance, Fidelity
 from synctax.cluster.metrics import by_width, culprits, spreads, summary, times
 from synctax.cluster.simulation import Simulation
 from synctax.cluster.timeline import MANY_SLICES, chrome_trace, slices
+from synctax.files import replacing
 from synctax.notes import Note
 from synctax.report import simulate_words as words
-from synctax.report.files import replacing
 from synctax.report.output import Result
 from synctax.schema.simulate import SIMULATE
 

@@ -136,9 +136,10 @@ def sweep(
 
     \b
     Examples:
-      synctax sweep jobs.csv --cluster mosim-4x8 --policies bin-packing,load-balancing
-      synctax sweep philly-like --cluster mosim-4x8 --models tiresias,pollux,mosim \
-        --seeds 0:10 -o sweep.csv --plot jct.png
+      synctax sweep jobs.csv --cluster mosim-4x8 \
+        --policies bin-packing,load-balancing
+      synctax sweep philly-like --cluster mosim-4x8 \
+        --models tiresias,pollux,mosim --seeds 0:10 -o sweep.csv --plot jct.png
     """
     _refuse_idle(trace, models, source)
     from synctax.cli import simulate_setup as simulating

@@ -6,18 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import click
 
 from synctax.cli.job_options import UNITS_US
 from synctax.cli.options import Decorator, Finite, RankSet, verbosity, verbosity_options
-from synctax.report.streams import encoding_of, spelled, visible
 from synctax.synth.answers import Truth
 from synctax.synth.delay import Delay, Side, check_delays
 from synctax.synth.job import ROLES, SynthJob
 from synctax.synth.writer import TRUTH_FILE, write
+from synctax.texts import counted
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
@@ -250,7 +250,10 @@ def synth(ctx: click.Context, out_dir: Path, job: SynthJob, force: bool, fmt: st
 
     with _progress(ctx) as progress:
         known = write(job, out_dir, overwrite=force, progress=progress)
-    output.write(_json(known) if fmt == "json" else _text(known, out_dir), None)
+    if fmt == "json":
+        output.write(_json(known), None)
+    else:
+        output.show(_lines(known, out_dir), output.Output())
 
 
 def _json(known: Truth) -> bytes:
@@ -272,24 +275,28 @@ def _json(known: Truth) -> bytes:
     return orjson.dumps(envelope, option=options) + b"\n"
 
 
-def _text(known: Truth, out_dir: Path) -> bytes:
+def _lines(known: Truth, out_dir: Path) -> list[str]:
     statuses = _statuses(known)
     kinds = ", ".join(f"{count:,} {status}" for status, count in sorted(statuses.items()))
     n_events = sum(rank.n_events for rank in known.ranks)
     size_mb = sum(rank.n_bytes for rank in known.ranks) / 1e6
-    files = known.ranks[0].file
-    if len(known.ranks) > 1:
-        files += f" ... {known.ranks[-1].file}"
     job = known.job
-    text = (
-        f"{len(known.ranks):,} of {job.world:,} ranks, {size_mb:,.1f} MB as plain JSON, "
-        f"{n_events:,} events: {files}\n"
-        f"{job.layers:,} layers, {job.steps:,} steps, {statuses.total():,} collectives "
-        f"({kinds})\n"
-        f"truth: {visible(str(out_dir / TRUTH_FILE))}\n"
-    )
-    encoding = encoding_of(sys.stdout)
-    return spelled(text, encoding).encode(encoding, "backslashreplace")
+    ranks = f"{len(known.ranks):,} of {counted(job.world, 'rank')}"
+    events = f"{size_mb:,.1f} MB as plain JSON, {counted(n_events, 'event')}"
+    program = f"{counted(job.layers, 'layer')}, {counted(job.steps, 'step')}"
+    return [
+        f"{ranks}, {events}",
+        f"traces: {_files(known, out_dir)}",
+        f"{program}, {counted(statuses.total(), 'collective')} ({kinds})",
+        f"truth: {out_dir / TRUTH_FILE}",
+    ]
+
+
+def _files(known: Truth, out_dir: Path) -> str:
+    """Name the first and the last file, the folder once."""
+    first, last = known.ranks[0].file, known.ranks[-1].file
+    files = str(out_dir / first)
+    return files if first == last else f"{files} ... {PurePath(last).name}"
 
 
 def _statuses(known: Truth) -> Counter[str]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from synctax.errors import SynctaxError
-from synctax.report.files import is_special
+from synctax.files import is_special
 
 Guarded = TypeVar("Guarded", bound=Callable[..., Any])
 

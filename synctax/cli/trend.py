@@ -19,7 +19,9 @@ from synctax.cli.options import (
 )
 from synctax.cli.plotting import Plot, plot_options
 from synctax.cli.recall import Sources
-from synctax.errors import SynctaxError
+from synctax.cli.resampling import resampling_options
+from synctax.comparison.options import Options
+from synctax.errors import BadInputError, SynctaxError
 from synctax.report.output import Output, Render, Result
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ class Points(click.ParamType):  # type: ignore[type-arg]  # generic since click 
 @click.option(
     "--culprits", is_flag=True, help="A row for every class of culprit of every window."
 )
+@resampling_options
 @end_tolerance_option
 @manifest_option
 @workers_option
@@ -87,6 +90,9 @@ def trend(
     no_culprits: bool,
     tests: bool,
     culprits: bool,
+    level: float,
+    resamples: int,
+    seed: int,
     end_tolerance_us: float | None,
     manifest: Path | None,
     workers: int | None,
@@ -116,38 +122,63 @@ def trend(
     from synctax.report.output import emit, notes
     from synctax.workspace import Workspace
 
+    options = _options(level, resamples, seed)
     sources = recall(Sources(traces, manifest, ranks, steps, end_tolerance_us), workspace)
     notes(sources.said, out)
     space = None if no_cache else Workspace(workspace)
     tax, unwritable = measure_again(sources, space, out, workers, group=group, op=op)
-    blamed = None if no_culprits else _attribute(tax, space, out, workers)
-    found = trend_of(tax, blamed, by=by)
+    blamed, refused = None, ""
+    if not no_culprits:
+        blamed, refused = _attribute(tax, space, out, workers, needed=culprits)
+    found = trend_of(tax, blamed, by=by, options=options)
     asked = {**_parameters(sources, tax), "group": group, "op": op, "by": by}
+    asked |= {"level": level, "resamples": resamples, "seed": seed}
     result = _result(found, asked, tests=tests, culprits=culprits)
     said = worth_saying(result.excluded, out.verbosity)
-    notes([*([unwritable] if unwritable else []), *said], out)
+    notes([*(text for text in (unwritable, refused) if text), *said], out)
     emit(result, out, render=_render(found, tests=tests, culprits=culprits))
     _draw(plot, found)
 
 
+def _options(level: float, resamples: int, seed: int) -> Options:
+    from synctax.comparison.trend import check
+
+    options = Options(level, resamples, seed)
+    try:
+        check(options)
+    except ValueError as error:
+        raise click.UsageError(f"{error} (--resamples)") from error
+    return options
+
+
 def _attribute(
-    tax: "Tax", space: "Workspace | None", out: Output, workers: int | None
-) -> "Attribution":
+    tax: "Tax",
+    space: "Workspace | None",
+    out: Output,
+    workers: int | None,
+    *,
+    needed: bool,
+) -> "tuple[Attribution | None, str]":
+    """Ask for culprits; where none can be told and none must be, say why."""
     from synctax.attribution.attribute import attribute
     from synctax.cli.progress import RoundsOfFiles
 
     with RoundsOfFiles(verbosity=out.verbosity) as rounds:
         try:
-            return attribute(
+            found = attribute(
                 tax,
                 workers=workers,
                 cache=space,
                 on_progress=rounds.on_progress,
                 on_round=rounds.on_round,
             )
+        except BadInputError:
+            raise
         except SynctaxError as error:
-            advice = "--no-culprits leaves out who made the others wait"
-            raise type(error)(f"{error}; {advice}") from error
+            if needed:
+                raise
+            return None, f"culprits are not told: {error}"
+    return found, ""
 
 
 def _parameters(sources: Sources, tax: "Tax") -> dict[str, Any]:

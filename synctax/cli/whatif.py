@@ -92,11 +92,11 @@ def whatif(
     A change names work, then what becomes of it:
       class=gemm:median      kernels of a class as on the median rank
       rank=3:median          all GPU work of a rank as on the median rank
-      cpu:median             all host work (launches: launching calls only; gaps: the
-                             host time that nobody logged)
-      kernel=NAME*0.5        GPU work whose name contains NAME takes half as long (*0: no
-                             time at all)
-      tax=0                  nobody ever waits at a collective (group=tp,tax=0: of tp)
+      cpu:median             all host work (launches: launching calls only;
+                             gaps: the host time that nobody logged)
+      kernel=NAME*0.5        GPU work whose name contains NAME takes half as
+                             long (*0: no time at all)
+      tax=0                  nobody waits at a collective (group=tp,tax=0: of tp)
       rank=3,class=gemm*0.9  selectors combine
 
     \b

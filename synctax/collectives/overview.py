@@ -10,6 +10,7 @@ from synctax.collectives.load import FileRow, Job
 from synctax.collectives.model import Op, RankCollectives
 from synctax.collectives.pool import JobGroup, Participations, gather
 from synctax.notes import Note
+from synctax.texts import percent
 from synctax.trace import names
 from synctax.trace.facts import FileFacts
 from synctax.trace.model import EventKind
@@ -349,7 +350,7 @@ def _identity(table: Participations, groups: Sequence[JobGroup]) -> Verdict:
     if len(shares) == 1:
         return Verdict("matching", "", next(iter(shares)))
     total = len(table.rank)
-    told = ", ".join(f"{n / total:.0%} {text}" for text, n in shares.items())
+    told = ", ".join(f"{percent(n / total)} {text}" for text, n in shares.items())
     return Verdict("matching", "", told)
 
 
@@ -384,5 +385,5 @@ def _attribute(facts: Sequence[FileFacts], *, on_cpu: bool) -> Verdict:
         waits = f"no cuda_sync records, {calls:,} calls that record and await events"
     answer = "yes" if launches else "no"
     return Verdict(
-        "attribute", answer, f"launches of {launches / gpu:.0%} of GPU events; {waits}"
+        "attribute", answer, f"launches of {percent(launches / gpu)} of GPU events; {waits}"
     )

@@ -39,13 +39,13 @@ class Part:
 def parts(tax: "Tax") -> Iterator[Part]:
     """Go through the roles and operations that have collectives which count."""
     found = tax.matches
-    roles = [group.role for group in found.groups]
+    # by number: numpy takes the NULs off the end of a text that it compares with
+    number: dict[str, int] = {}
+    of_group = [number.setdefault(group.role, len(number)) for group in found.groups]
     used = np.flatnonzero(tax.used)
-    role_of = (
-        np.array(roles, object)[found.group[used]] if used.size else np.empty(0, object)
-    )
-    for role in dict.fromkeys(roles):
-        mine = used[role_of == role]
+    role_of = np.array(of_group, np.int64)[found.group[used]]
+    for role, one in number.items():
+        mine = used[role_of == one]
         for code in np.unique(found.op[mine]):
             yield Part(role, Op(int(code)), mine[found.op[mine] == code])
 
@@ -282,11 +282,11 @@ def _rank_rows(tax: "Tax", part: Part) -> Iterator[dict[str, Any]]:
     rows = _rows_of(tax, part.slots)
     rank = found.table.rank[found.row[rows]]
     slot = np.repeat(np.arange(len(found)), np.diff(found.first))[rows]
-    wait_us = tax.waits.wait_ns[rows] / NS_PER_US
+    wait_ns = tax.waits.wait_ns[rows]
     last = tax.waits.straggler[slot]
     for position in np.unique(rank):
         mine = rank == position
-        one, waited = found.ranks[position], wait_us[mine]
+        one, waited_ns = found.ranks[position], wait_ns[mine]
         untied = int((last[mine] >= 0).sum())
         was_last = int((last[mine] == position).sum())
         clock = _clock_of(tax, slot[mine], int(position))
@@ -299,17 +299,44 @@ def _rank_rows(tax: "Tax", part: Part) -> Iterator[dict[str, Any]]:
             "collectives": int(mine.sum()),
             "straggler_count": was_last,
             "straggler_share": was_last / untied if untied else None,
-            "tax_mean_us": float(waited.mean()),
-            "wait_us_median": float(np.median(waited)),
-            "wait_us_p90": float(np.quantile(waited, 0.9)),
-            "wait_us_max": float(waited.max()),
-            "wait_us_sum": float(waited.sum()),
+            # in ns, which are whole: a sum of µs has digits that no time has
+            "tax_mean_us": float(waited_ns.mean()) / NS_PER_US,
+            "wait_us_median": float(np.median(waited_ns)) / NS_PER_US,
+            "wait_us_p90": float(np.quantile(waited_ns, 0.9)) / NS_PER_US,
+            "wait_us_max": int(waited_ns.max()) / NS_PER_US,
+            "wait_us_sum": int(waited_ns.sum()) / NS_PER_US,
             "exposed_wait_us_sum": float(tax.exposed_ns[rows[mine]].sum()) / NS_PER_US,
             "clock_offset_us": clock.offset_ns / NS_PER_US if clock else None,
             "clock_drift_ppm": clock.drift * 1e6 if clock else None,
             "clock_residual_us": clock.residual_ns / NS_PER_US if clock else None,
             "window": one.window or None,
         }
+
+
+def caused_us(tax: "Tax") -> dict[tuple[str, str, int, str], float]:
+    """Sum up the tax of the collectives that count in which each rank was last.
+
+    Parameters
+    ----------
+    tax : Tax
+
+    Returns
+    -------
+    mapping
+        In µs, by role, operation, global rank and window; without those that never were.
+    """
+    matches, waits = tax.matches, tax.waits
+    tax_ns = waits.longest_ns - waits.shortest_ns
+    sums: dict[tuple[str, str, int, str], float] = {}
+    for part in parts(tax):
+        slots = part.slots[waits.straggler[part.slots] >= 0]
+        last = waits.straggler[slots]
+        for position in np.unique(last).tolist():
+            one = matches.ranks[position]
+            own_ns = int(tax_ns[slots[last == position]].sum())
+            key = part.role, part.op.label, one.rank, one.window
+            sums[key] = sums.get(key, 0.0) + own_ns / NS_PER_US
+    return sums
 
 
 def _clock_of(tax: "Tax", slots: I64, position: int) -> ClockFit | None:

@@ -21,6 +21,9 @@ from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.texts import counted
 
+UNEQUAL = 3
+"""Sides of which one is so many times as long as the other are said to be unequal."""
+
 Runs = Tax | Attribution | Sequence[Tax] | Sequence[Attribution]
 Blocks = FoundBlocks | Sequence[FoundBlocks]
 Kernels = tuple[Sequence[Sequence[RankKernels]], Sequence[Sequence[RankKernels]]]
@@ -156,7 +159,35 @@ def _what_is_drawn(a: Side, b: Side) -> tuple[Note, ...]:
             "intervals hold for these runs"
         )
         said.append(Note("one_run", 1, text))
-    return tuple(said)
+    return (*said, *_unequal(a, b))
+
+
+def _unequal(a: Side, b: Side) -> tuple[Note, ...]:
+    """Say that intervals of sides of very unequal length may be too narrow."""
+    sizes, texts = [], []
+    for side, name in ((a, "A"), (b, "B")):
+        size, what = _length(side)
+        sizes.append(size)
+        texts.append(f"{name} has {counted(size, what)}")
+    if max(sizes) < UNEQUAL * min(sizes):
+        return ()
+    text = (
+        f"{' and '.join(texts)}: where the shorter side varies more, intervals are too "
+        "narrow; record as many of both"
+    )
+    return (Note("unequal", 1, text),)
+
+
+def _length(side: Side) -> tuple[int, str]:
+    """Count what there is of a side, and say what."""
+    if len(side.runs) > 1:
+        return len(side.runs), "run"
+    run = side.runs[0]
+    if run.series.whole:
+        return len(run.series.windows), "window"
+    if run.stepped:
+        return len(run), "profiler step"
+    return int((run.unit >= 0).sum()), "collective"
 
 
 def drawn_text(side: Side) -> str:

@@ -137,7 +137,9 @@ class Comparison:
             If no kernels were given to `compare`.
         """
         if self.kernels is None:
-            raise SynctaxError("kernels were not timed; give compare kernels=True")
+            raise SynctaxError(
+                "kernels were not timed; give compare what kernels_of reads of both sides"
+            )
         return compare_kernels((self.a, self.b), self.kernels, self.options.level)
 
     def find(self, group: str | None, op: str | None, quantity: str) -> Change | None:

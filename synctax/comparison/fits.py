@@ -51,6 +51,18 @@ class FitChange:
     refused: tuple[str, str]
     changes: tuple[tuple[str, Difference], ...]
 
+    @property
+    def why_not(self) -> tuple[str, ...]:
+        """Say of which side what is in the way of a fit."""
+        one, two = self.refused
+        if self.a is not None and self.b is not None:
+            return (one,) if one else ()
+        if one and one == two:
+            return (f"A and B: {one}",)
+        return tuple(
+            f"{n}: {text}" for n, text in zip("AB", self.refused, strict=True) if text
+        )
+
 
 def compare_fits(
     a: Sequence[FoundBlocks], b: Sequence[FoundBlocks], *, level: float, seed: int
@@ -75,8 +87,7 @@ def compare_fits(
     two, why_b = _attempt(b, (seed, 1))
     changes: list[tuple[str, Difference]] = []
     if one is not None and two is not None and one.group != two.group:
-        why_a = f"blocks of {one.group} were fitted, and of {two.group} in B"
-        why_b = f"blocks of {two.group} were fitted, and of {one.group} in A"
+        why_a = why_b = f"blocks of {one.group} were fitted in A, and of {two.group} in B"
     elif one is not None and two is not None:
         changes = [
             (name, difference(before, two.estimates[name], level))

@@ -36,7 +36,8 @@ class RankKernels:
     count, sum_ns : (c, u) int64
         In each unit of the run.
     kept_us : tuple of (k,) float64
-        Durations of each class, ascending: every one, or `KEPT` of them.
+        Durations of each class, ascending: every one, or `KEPT` of them, each of which
+        then stands for as many others.
     """
 
     count: I64
@@ -51,10 +52,27 @@ class SideKernels:
     ranks: tuple[tuple[RankKernels, ...], ...]
 
     def durations_us(self, kernel_class: str) -> F64:
-        """List durations of a class, every rank with as many as were kept of it."""
+        """List durations of a class that were kept, `KEPT` at most of a rank.
+
+        A rank with more kernels than that counts for no more than one with so many.
+        """
         at = _NUMBER[kernel_class]
         kept = [one.kept_us[at] for run in self.ranks for one in run]
         return np.concatenate(kept) if kept else np.empty(0)
+
+    def median_us(self, kernel_class: str) -> float:
+        """Median duration of a class, every kernel counted once; NaN without any."""
+        at, values = _NUMBER[kernel_class], self.durations_us(kernel_class)
+        if not values.size:
+            return float("nan")
+        ranks = [one for run in self.ranks for one in run if one.kept_us[at].size]
+        each = [one.count[at].sum() / one.kept_us[at].size for one in ranks]
+        if len(set(each)) == 1:
+            return float(np.median(values))
+        weight = np.repeat(each, [one.kept_us[at].size for one in ranks])
+        order = np.argsort(values, kind="stable")
+        reached = np.cumsum(weight[order])
+        return float(values[order][np.searchsorted(reached, reached[-1] / 2)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +183,7 @@ def compare_kernels(
         )
         if not one[1] and not two[1]:
             continue
-        medians = [of.durations_us(name) for of in kernels]
-        middle = [float(np.median(v)) if v.size else float("nan") for v in medians]
+        middle = [of.median_us(name) for of in kernels]
         total[name] = max(0.0 if np.isnan(x.value) else x.value * n for x, n in (one, two))
         found = difference(one[0], two[0], level)
         changes.append(KernelChange(name, (one[1], two[1]), (middle[0], middle[1]), found))

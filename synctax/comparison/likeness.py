@@ -1,6 +1,7 @@
 """Whether two sides are runs of one setup: what differs, in words."""
 
 from collections.abc import Callable, Iterable
+from enum import StrEnum
 
 import numpy as np
 
@@ -15,6 +16,19 @@ SAME_WORK = 0.01
 """Kernels a step may differ by this share, such as at the edges of windows."""
 
 _NAMED = 4
+
+
+class Unlike(StrEnum):
+    """Reasons of notes that say what of two sides is not the same."""
+
+    RANKS = "ranks_differ"
+    GPUS = "gpus_differ"
+    GROUPS = "groups_differ"
+    ROWS = "rows_only_in_one"
+    PAYLOAD = "payload_differs"
+    WORK = "work_differs"
+    CULPRITS = "culprits_differ"
+    RANKS_OF_ONE = "ranks_only_in_one"
 
 
 def unlike(a: Side, b: Side) -> tuple[Note, ...]:
@@ -33,10 +47,10 @@ def unlike(a: Side, b: Side) -> tuple[Note, ...]:
 
 
 def _jobs(a: Side, b: Side) -> Iterable[Note]:
-    questions: tuple[tuple[str, str, Callable[[Tax], Iterable[object]]], ...] = (
-        ("ranks_differ", "ranks", lambda tax: [len({r.rank for r in tax.matches.ranks})]),
-        ("gpus_differ", "GPUs", lambda tax: {gpu_model(r.gpu) for r in tax.matches.ranks}),
-        ("groups_differ", "groups", _groups),
+    questions: tuple[tuple[Unlike, str, Callable[[Tax], Iterable[object]]], ...] = (
+        (Unlike.RANKS, "ranks", lambda tax: [len({r.rank for r in tax.matches.ranks})]),
+        (Unlike.GPUS, "GPUs", lambda tax: {gpu_model(r.gpu) for r in tax.matches.ranks}),
+        (Unlike.GROUPS, "groups", _groups),
     )
     for reason, what, ask in questions:
         one, two = (_all(ask, side) for side in (a, b))
@@ -76,7 +90,7 @@ def _rows(a: Side, b: Side) -> Iterable[Note]:
         only = [f"{role} {op}" for role, op in one if (role, op) not in two]
         if only:
             text = f"only in {name}: {_some(set(only), set())}"
-            yield Note("rows_only_in_one", len(only), text)
+            yield Note(Unlike.ROWS, len(only), text)
     for key in ours:
         if key not in theirs:
             continue
@@ -84,9 +98,9 @@ def _rows(a: Side, b: Side) -> Iterable[Note]:
         if before and after and before != after:
             text = (
                 f"{' '.join(key)} moves {_sizes(before)} in A and {_sizes(after)} in B: "
-                "its transfers, and what hides waits, are not like with like"
+                "its transfers, and what hides waits, differ for that alone"
             )
-            yield Note("payload_differs", len(before ^ after), text)
+            yield Note(Unlike.PAYLOAD, len(before ^ after), text)
 
 
 def _payloads(row: Row) -> set[int]:
@@ -111,7 +125,7 @@ def _kernels(a: Side, b: Side) -> Iterable[Note]:
             f"a rank computes {number(one)} kernels a {what} in A and {number(two)} in B: "
             "the work between collectives is not the same"
         )
-        yield Note("work_differs", 1, text)
+        yield Note(Unlike.WORK, 1, text)
 
 
 def _kernels_a_unit(side: Side, stepped: bool) -> float:

@@ -11,6 +11,26 @@ LEAST_RESAMPLES = 100
 LEAST_LEVEL, MOST_LEVEL = 0.5, 0.9999
 """What is called change below the one would mostly be chance."""
 
+FAIL_ON = {
+    "median": "tax_max_us_median",
+    "mean": "tax_max_us_mean",
+    "p90": "tax_max_us_p90",
+    "wait": "tax_mean_us_mean",
+    "transfer": "transfer_us_median",
+    "step": "step_us_mean",
+}
+"""Quantities that a gate may hold, by short names."""
+
+WORDS = {
+    "tax_max_us_median": "median tax",
+    "tax_max_us_mean": "mean tax",
+    "tax_max_us_p90": "90 % quantile of the tax",
+    "tax_mean_us_mean": "mean wait",
+    "transfer_us_median": "median transfer",
+    "step_us_mean": "mean time of a step",
+}
+"""What these are called in sentences."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -43,3 +63,8 @@ class Options:
             )
         if self.seed < 0:
             raise ValueError(f"seed must not be negative, and {self.seed} is")
+
+    @property
+    def alpha(self) -> float:
+        """Share of false alarms: 1 - level, without what floats add to it."""
+        return round(1 - self.level, 12)

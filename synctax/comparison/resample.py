@@ -9,7 +9,7 @@ within each: what the windows differ by is then in no draw.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,9 @@ from synctax.arrays import F64, I64
 
 MOST_UNITS = 2_000
 """Units of a run; neighbours are put together where it has more."""
+
+CELLS = 4_000_000
+"""Numbers that an array made of resamples may have; there are as many at a time as fit."""
 
 LEAST_BLOCKS = 4
 """A run is cut into at least so many blocks, where it has the units."""
@@ -130,7 +133,88 @@ def block_length(values: F64, sizes: Sequence[int]) -> int:
     return int(min(max(cube_root, memory), most))
 
 
-def weights(runs: Sequence[Series], resamples: int, random: np.random.Generator) -> F64:
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """How often units were drawn, a resample a row: `counts[:, lot] * scale[lot]`.
+
+    What is drawn together is counted once, in as few bytes as hold it. Of one run there are
+    at most `MOST_UNITS` lots, or as many as windows: 100,000 resamples then hold 200 MB.
+    What is made of them is made of `CELLS` numbers (32 MB) at a time.
+
+    Parameters
+    ----------
+    counts : (r, l) unsigned integers
+        Of lots: units, or whole windows or runs.
+    lot : (u,) int64
+        Of each unit.
+    scale : (l,) float64
+        What a count weighs.
+    """
+
+    counts: np.ndarray
+    lot: I64
+    scale: F64
+
+    @property
+    def weights(self) -> F64:
+        """How often each unit was drawn, run after run; (r, u) float64."""
+        return np.asarray((self.counts * self.scale)[:, self.lot])
+
+    def summed(self, unit: I64, values: F64) -> F64:
+        """Add up what there is of each lot.
+
+        Parameters
+        ----------
+        unit : (k,) int64
+        values : (k,) float64
+
+        Returns
+        -------
+        (l,) float64
+        """
+        return np.asarray(np.bincount(self.lot[unit], values, self.scale.size), np.float64)
+
+    def sums(self, of_lots: F64) -> F64:
+        """Sum over what was drawn.
+
+        Parameters
+        ----------
+        of_lots : (l, k) float64
+
+        Returns
+        -------
+        (r, k) float64
+        """
+        found = np.empty((len(self.counts), of_lots.shape[1]))
+        for rows, part in self.parts(of_lots):
+            found[rows] = part
+        return found
+
+    def parts(self, of_lots: F64) -> Iterator[tuple[slice, F64]]:
+        """Sum over what was drawn, some resamples at a time.
+
+        Parameters
+        ----------
+        of_lots : (l, k) float64
+
+        Yields
+        ------
+        slice, (s, k) float64
+            Which resamples, and their sums.
+        """
+        scaled = of_lots * self.scale[:, None]
+        for rows in _batches(len(self.counts), max(*of_lots.shape, 1)):
+            yield rows, self.counts[rows].astype(np.float64) @ scaled
+
+
+def _batches(resamples: int, width: int) -> Iterator[slice]:
+    """Cut resamples so that arrays of a width have no more than `CELLS` numbers."""
+    each = max(CELLS // max(width, 1), 1)
+    for begin in range(0, resamples, each):
+        yield slice(begin, min(begin + each, resamples))
+
+
+def draw(runs: Sequence[Series], resamples: int, random: np.random.Generator) -> Drawn:
     """Draw all units anew many times.
 
     Parameters
@@ -142,8 +226,8 @@ def weights(runs: Sequence[Series], resamples: int, random: np.random.Generator)
 
     Returns
     -------
-    (resamples, u) float64
-        How often each unit was drawn, run after run.
+    Drawn
+        Units run after run.
 
     References
     ----------
@@ -154,53 +238,65 @@ def weights(runs: Sequence[Series], resamples: int, random: np.random.Generator)
     Statistical Association 83 (1988), 231-241: within strata, one less than there are.
     """
     if len(runs) > 1:
-        drawn = random.multinomial(
-            len(runs), np.full(len(runs), 1 / len(runs)), size=resamples
-        )
-        return np.repeat(drawn, [len(run) for run in runs], axis=1).astype(np.float64)
+        return _whole([len(run) for run in runs], resamples, random)
     if not runs:
-        return np.empty((resamples, 0))
+        nothing = np.empty(0)
+        return Drawn(np.empty((resamples, 0), np.uint8), nothing.astype(np.int64), nothing)
     one = runs[0]
     windows = one.windows
     if one.whole:
-        drawn = random.multinomial(
-            len(windows), np.full(len(windows), 1 / len(windows)), size=resamples
-        )
-        return np.repeat(drawn, windows, axis=1).astype(np.float64)
-    if len(windows) == 1:
-        size = windows[0]
-        return _circular((size, size), one.length(size), resamples, random)
-    parts = [_stratum(size, one.length(size), resamples, random) for size in windows]
-    return np.concatenate(parts, axis=1) if parts else np.empty((resamples, 0))
+        return _whole(windows, resamples, random)
+    counts, scales = [], []
+    for size in windows:
+        length = one.length(size)
+        # of several windows a block less than there are is drawn, and weighed as the whole
+        # window: variances of resamples are then right in each, however many there are
+        covers = size if len(windows) == 1 else size - length
+        counts.append(_circular((size, covers), length, resamples, random))
+        scales.append(np.full(size, size / covers if covers else 1.0))
+    lots = np.arange(len(one))
+    return Drawn(np.concatenate(counts, axis=1), lots, np.concatenate(scales))
 
 
-def _stratum(size: int, length: int, resamples: int, random: np.random.Generator) -> F64:
-    """Draw a block less than there are, and weigh what is drawn as the whole window.
-
-    Variances of resamples are then right in every window, however many there are.
-    """
-    if size == length:
-        return np.ones((resamples, size))
-    drawn = _circular((size, size - length), length, resamples, random)
-    return drawn * (size / (size - length))
+def _whole(sizes: Sequence[int], resamples: int, random: np.random.Generator) -> Drawn:
+    """Draw runs or windows with all that is in them."""
+    lots = len(sizes)
+    counts = np.empty((resamples, lots), np.min_scalar_type(lots))
+    for rows in _batches(resamples, lots):
+        size = rows.stop - rows.start
+        counts[rows] = random.multinomial(lots, np.full(lots, 1 / lots), size=size)
+    return Drawn(counts, np.repeat(np.arange(lots), sizes), np.ones(lots))
 
 
 def _circular(
     of: tuple[int, int], length: int, resamples: int, random: np.random.Generator
-) -> F64:
-    """Cover so many units of a ring by as many blocks as it takes, the last one cut."""
+) -> np.ndarray:
+    """Cover so many units of a ring by as many blocks as it takes, the last one cut.
+
+    Where none is to be covered there is nothing to draw, and every unit counts once.
+    """
     size, covers = of
+    if not covers:
+        return np.ones((resamples, size), np.uint8)
     pieces = -(-covers // length)
-    start = random.integers(size, size=(resamples, pieces))
-    last = covers - (pieces - 1) * length
     span = np.full(pieces, length)
-    span[-1] = last
-    counts = np.zeros((resamples, 2 * size + 1))
-    row = np.arange(resamples)[:, None]
-    np.add.at(counts, (row, start), 1.0)
-    np.add.at(counts, (row, start + span), -1.0)
-    covered = np.cumsum(counts[:, :-1], axis=1)
-    return np.asarray(covered[:, :size] + covered[:, size:])
+    span[-1] = covers - (pieces - 1) * length
+    counts = np.empty((resamples, size), np.min_scalar_type(pieces))
+    for rows in _batches(resamples, 2 * size + 1):
+        start = random.integers(size, size=(rows.stop - rows.start, pieces))
+        counts[rows] = _covered(start, span, size)
+    return counts
+
+
+def _covered(start: I64, span: I64, size: int) -> I64:
+    """Count how many of some spans of a ring lie over each unit, (r, size) int64."""
+    width = 2 * size + 1
+    row = width * np.arange(len(start))[:, None]
+    whole = width * len(start)
+    turns = np.bincount((row + start).ravel(), minlength=whole)
+    turns -= np.bincount((row + start + span).ravel(), minlength=whole)
+    over = np.cumsum(turns.reshape(-1, width)[:, :-1], axis=1)
+    return np.asarray(over[:, :size] + over[:, size:])
 
 
 def freedom(runs: Sequence[Series]) -> float:
@@ -233,16 +329,17 @@ def strata(runs: Sequence[Series]) -> int:
     return runs[0].strata if len(runs) == 1 else 1
 
 
-def pieces_of(count: int) -> I64:
-    """Number neighbours so that there are no more than `MOST_UNITS` units.
+def pieces_of(count: int, most: int = MOST_UNITS) -> I64:
+    """Number neighbours so that there are no more than `most` units.
 
     Parameters
     ----------
     count : int
+    most : int, optional
 
     Returns
     -------
     (count,) int64
         Unit of each, ascending without gaps.
     """
-    return np.arange(count) // max(-(-count // MOST_UNITS), 1)
+    return np.arange(count) // max(-(-count // most), 1)

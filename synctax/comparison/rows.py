@@ -26,6 +26,9 @@ class Change:
         Collectives behind it on either side.
     ranks : (int or None, int or None)
         The rank it is of, on either side.
+    a_step : float
+        Collectives of its row in which a rank takes part in a step (or, where none is
+        marked, in all), the mean of both sides; NaN where that is not known.
     """
 
     group: str | None
@@ -34,6 +37,7 @@ class Change:
     found: Difference
     counts: tuple[int, int] = (0, 0)
     ranks: tuple[int | None, int | None] = (None, None)
+    a_step: float = float("nan")
 
     @property
     def only_in(self) -> str | None:
@@ -73,6 +77,17 @@ class Row:
                 )
             ]
         )
+
+    @property
+    def a_step(self) -> float:
+        """Collectives in which a rank takes part in a step, or in all without steps."""
+        took_part = steps = 0
+        for run, slots in zip(self.side.runs, self.slots, strict=True):
+            rows, _ = members(run.tax.matches.first, slots)
+            ranks = np.unique(run.tax.matches.table.rank[run.tax.matches.row[rows]]).size
+            took_part += rows.size
+            steps += ranks * (len(run) if run.stepped else 1)
+        return took_part / steps if steps else float("nan")
 
     def values(self) -> dict[str, F64]:
         """Taxes, shares and transfers of each collective, (k,) float64."""
@@ -180,6 +195,7 @@ def compare_rows(a: Side, b: Side, level: float) -> list[Change]:
     for key in dict.fromkeys([*ours, *theirs]):
         one = numbers(ours[key]) if key in ours else Numbers({})
         two = numbers(theirs[key]) if key in theirs else Numbers({})
+        often = float(np.mean([of[key].a_step for of in (ours, theirs) if key in of]))
         for name in dict.fromkeys([*one.estimates, *two.estimates]):
             before = one.estimates.get(name, NOTHING)
             after = two.estimates.get(name, NOTHING)
@@ -190,7 +206,8 @@ def compare_rows(a: Side, b: Side, level: float) -> list[Change]:
             if ranks[0] != ranks[1]:
                 # shares of two ranks: how they differ is no change of either
                 found = replace(found, difference=np.nan)
-            changes.append(Change(*key, name, found, (one.count, two.count), ranks))
+            counts = (one.count, two.count)
+            changes.append(Change(*key, name, found, counts, ranks, often))
     return changes
 
 
@@ -326,11 +343,15 @@ def _of_ranks(row: Row) -> dict[int, tuple[Estimate, Estimate]]:
     lasts: Bool = np.concatenate(was_last)
     known: Bool = np.concatenate(decided)
     draws = row.side.draws
-    result = {}
-    for one in np.unique(ranks).tolist():
-        mine = ranks == one
-        result[one] = (
-            draws.mean(units[mine], waits[mine]),
-            draws.share(units[mine & known], lasts[mine & known]),
-        )
-    return result
+    every, part = np.unique(ranks, return_inverse=True)
+    part = part.reshape(-1).astype(np.int64)
+    waited = draws.means(units, waits, part)
+    ever, part = np.unique(ranks[known], return_inverse=True)
+    part = part.reshape(-1).astype(np.int64)
+    share = dict(
+        zip(ever.tolist(), draws.shares(units[known], lasts[known], part), strict=True)
+    )
+    return {
+        one: (mean, share.get(one, NOTHING))
+        for one, mean in zip(every.tolist(), waited, strict=True)
+    }

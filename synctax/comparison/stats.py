@@ -1,11 +1,12 @@
 """Differences of two sides with intervals, out of weights of resamples."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from synctax.arrays import F64, I64, Bool
+from synctax.comparison.resample import CELLS, Drawn
 
 BINS = 1_024
 """Quantiles of resamples are looked up among so many of the values."""
@@ -32,11 +33,14 @@ class Estimate:
         Its standard error; NaN where it cannot be told.
     freedom : float
         Independent draws behind it, less one.
+    units : int, optional
+        What it is of, such as steps; 0 where that is not known.
     """
 
     value: float
     error: float
     freedom: float
+    units: int = 0
 
 
 NOTHING = Estimate(np.nan, np.nan, 0.0)
@@ -69,7 +73,10 @@ class Difference:
 def difference(a: Estimate, b: Estimate, level: float) -> Difference:
     """Compare two independent estimates.
 
-    Student's t with standard errors of the bootstrap, and Welch's degrees of freedom.
+    Student's t with standard errors of the bootstrap, and Welch's degrees of freedom, but
+    no more of them than two sides have whose units differ alike: where the error of a
+    short side is small by chance, Welch would count on the units of the long one. Sides of
+    one length lose nothing by that.
 
     Parameters
     ----------
@@ -106,11 +113,19 @@ def difference(a: Estimate, b: Estimate, level: float) -> Difference:
     from scipy.stats import t
 
     parts = a.error**4 / a.freedom + b.error**4 / b.freedom
-    freedom = variance**2 / parts
+    freedom = min(variance**2 / parts, _alike(a, b))
     error = float(np.sqrt(variance))
     half = float(t.ppf((1 + level) / 2, freedom)) * error
     p = float(2 * t.sf(abs(apart) / error, freedom))
     return Difference(a.value, b.value, apart, apart - half, apart + half, p)
+
+
+def _alike(a: Estimate, b: Estimate) -> float:
+    """Welch's degrees of freedom of two sides whose units differ alike."""
+    known = a.units and b.units
+    one, two = (a.units, b.units) if known else (a.freedom + 1, b.freedom + 1)
+    whole = one + two
+    return 1 / ((two / whole) ** 2 / a.freedom + (one / whole) ** 2 / b.freedom)
 
 
 def estimate(value: float, resampled: F64, blocks: float, strata: int = 1) -> Estimate:
@@ -145,22 +160,33 @@ class Draws:
 
     Parameters
     ----------
-    weights : (r, u) float64
-        As `resample.weights` returns them.
+    drawn : Drawn
+        As `resample.draw` returns it.
     blocks : float
         As `resample.freedom`.
     strata : int, optional
         As `resample.strata`.
     """
 
-    weights: F64
+    drawn: Drawn
     blocks: float
     strata: int = 1
 
     @property
     def units(self) -> int:
         """How many units there are."""
-        return int(self.weights.shape[1])
+        return self.drawn.lot.size
+
+    def estimate(self, value: float, resampled: F64) -> Estimate:
+        """Make an estimate of a value and those of its resamples, as `estimate` does.
+
+        Parameters
+        ----------
+        value : float
+        resampled : (r,) float64
+        """
+        found = estimate(value, resampled, self.blocks, self.strata)
+        return replace(found, units=self.units)
 
     def ratio(self, unit: I64, over: F64, under: F64) -> Estimate:
         """Estimate one sum over another, such as a mean or a share.
@@ -170,12 +196,35 @@ class Draws:
         unit : (k,) int64
         over, under : (k,) float64
         """
-        whole = float(under.sum())
-        top = self.weights @ np.bincount(unit, over, self.units)
-        bottom = self.weights @ np.bincount(unit, under, self.units)
-        found = np.divide(top, bottom, out=np.full(top.size, np.nan), where=bottom > 0)
-        value = float(over.sum()) / whole if whole else np.nan
-        return estimate(value, found, self.blocks, self.strata)
+        top, bottom = (self.drawn.summed(unit, values) for values in (over, under))
+        return self.ratios(top[:, None], bottom[:, None])[0]
+
+    def ratios(self, over: F64, under: F64) -> list[Estimate]:
+        """Estimate many ratios of sums.
+
+        Parameters
+        ----------
+        over : (l, n) float64
+            Of each lot (`Drawn.summed`).
+        under : (l, n) or (l, 1) float64
+        """
+        found = []
+        # resamples of so many columns at a time
+        each = max(CELLS // len(self.drawn.counts), 1)
+        for begin in range(0, over.shape[1], each):
+            top = over[:, begin : begin + each]
+            bottom = under if under.shape[1] == 1 else under[:, begin : begin + each]
+            tops, bottoms = self.drawn.sums(top), self.drawn.sums(bottom)
+            nothing = np.full(tops.shape, np.nan)
+            share = np.divide(tops, bottoms, out=nothing, where=bottoms > 0)
+            whole = np.broadcast_to(bottom.sum(axis=0), (top.shape[1],))
+            for value, under_it, resampled in zip(
+                top.sum(axis=0).tolist(), whole.tolist(), share.T, strict=True
+            ):
+                found.append(
+                    self.estimate(value / under_it if under_it else np.nan, resampled)
+                )
+        return found
 
     def mean(self, unit: I64, values: F64) -> Estimate:
         """Estimate a mean; NaN values are left out.
@@ -188,8 +237,30 @@ class Draws:
         known = ~np.isnan(values)
         return self.ratio(unit[known], values[known], np.ones(int(known.sum())))
 
+    def means(self, unit: I64, values: F64, part: I64) -> list[Estimate]:
+        """Estimate the mean of each part, such as of each rank.
+
+        Parameters
+        ----------
+        unit : (k,) int64
+        values : (k,) float64
+        part : (k,) int64
+            Numbered 0, 1, ...
+        """
+        parts, lots = int(part.max(initial=-1)) + 1, self.drawn.scale.size
+        cell = self.drawn.lot[unit] * parts + part
+        over, under = (
+            np.bincount(cell, of, lots * parts).astype(np.float64).reshape(lots, parts)
+            for of in (values, np.ones(values.size))
+        )
+        return self.ratios(over, under)
+
     def share(self, unit: I64, holds: Bool) -> Estimate:
-        """Estimate how often something holds; never or always is not for sure.
+        """Estimate how often something holds, as `shares` does."""
+        return self.shares(unit, holds, np.zeros(unit.size, np.int64))[0]
+
+    def shares(self, unit: I64, holds: Bool, part: I64) -> list[Estimate]:
+        """Estimate how often something holds in each part; never or always is not for sure.
 
         Where resamples do not vary, the error is that of one more unit that is otherwise.
 
@@ -197,12 +268,18 @@ class Draws:
         ----------
         unit : (k,) int64
         holds : (k,) bool
+        part : (k,) int64
+            Numbered 0, 1, ...
         """
-        found = self.mean(unit, holds.astype(np.float64))
-        drawn = min(self.blocks, float(np.unique(unit).size))
-        if found.error == 0 and found.value in (0.0, 1.0):
-            return Estimate(found.value, 1 / (drawn + 1), found.freedom)
-        return found
+        found = self.means(unit, holds.astype(np.float64), part)
+        met = np.bincount(np.unique(part * self.units + unit) // max(self.units, 1))
+        drawn = np.minimum(self.blocks, met).tolist()
+        return [
+            replace(one, error=1 / (drawn[at] + 1))
+            if one.error == 0 and one.value in (0.0, 1.0)
+            else one
+            for at, one in enumerate(found)
+        ]
 
     def quantile(self, unit: I64, values: F64, q: Sequence[float]) -> list[Estimate]:
         """Estimate quantiles; NaN values are left out.
@@ -225,19 +302,19 @@ class Draws:
         bins = min(values.size, BINS)
         ends = (np.arange(1, bins + 1) * values.size) // bins - 1
         cell = np.searchsorted(ends, np.arange(values.size))
-        counts = np.zeros((self.units, bins))
-        np.add.at(counts, (unit[order], cell), 1.0)
-        cumulated = np.cumsum(self.weights @ counts, axis=1)
-        total = cumulated[:, -1]
         upper = values[order][ends]
+        lots = self.drawn.scale.size
+        place = self.drawn.lot[unit[order]] * bins + cell
+        counts = np.bincount(place, minlength=lots * bins).reshape(lots, bins)
+        found = np.empty((len(q), len(self.drawn.counts)))
+        for rows, each in self.drawn.parts(counts.astype(np.float64)):
+            cumulated = np.cumsum(each, axis=1)
+            total = cumulated[:, -1]
+            for at, one in enumerate(q):
+                found[at, rows] = _at(cumulated, upper, (total - 1) * one, total > 0)
         return [
-            estimate(
-                float(np.quantile(values, one)),
-                _at(cumulated, upper, (total - 1) * one, total > 0),
-                self.blocks,
-                self.strata,
-            )
-            for one in q
+            self.estimate(float(np.quantile(values, one)), resampled)
+            for one, resampled in zip(q, found, strict=True)
         ]
 
 
@@ -283,4 +360,36 @@ def benjamini_hochberg(p: F64) -> F64:
     order = known[np.argsort(p[known])]
     raised = p[order] * known.size / np.arange(1, known.size + 1)
     adjusted[order] = np.minimum.accumulate(raised[::-1])[::-1].clip(max=1.0)
+    return adjusted
+
+
+def holm(p: F64) -> F64:
+    """Adjust p-values so that hardly any of those below a bound is false.
+
+    Parameters
+    ----------
+    p : (k,) float64
+        NaN where a test could not be made; these do not count.
+
+    Returns
+    -------
+    (k,) float64
+        The probability that any of the differences that are none is called real at a bound
+        is at most the bound, however tests depend on each other.
+
+    References
+    ----------
+    Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of
+    Statistics 6 (1979), 65-70.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03, np.nan]))
+    array([0.03, 0.06, 0.06,  nan])
+    """
+    adjusted = np.full(p.size, np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    raised = p[order] * np.arange(known.size, 0, -1)
+    adjusted[order] = np.maximum.accumulate(raised).clip(max=1.0)
     return adjusted

@@ -1,5 +1,6 @@
 """The tax over the windows of a job: trend, break, and which rank became worse."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -7,7 +8,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from synctax.collectives.tax import Tax
+from synctax.comparison.options import Options
 from synctax.comparison.trend_changes import Change, changes
+from synctax.comparison.trend_intervals import Intervals, intervals, without
 from synctax.comparison.trend_parts import Line, lines
 from synctax.comparison.trend_points import Points, points
 from synctax.errors import SynctaxError
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
 
 By = Literal["window", "step"]
+
+LEAST_BEYOND = 5
+"""So many of the random orders must be left beyond the level: fewer are no measure of p."""
 
 
 @dataclass(frozen=True, slots=False, repr=False, eq=False)
@@ -36,6 +42,10 @@ class Trend(Shown):
         Every role and operation over the points, most waits first.
     changes : tuple of Change
         What changed in each line.
+    intervals : tuple of tuple of Intervals
+        Of each line at each point.
+    options : Options
+        How it was asked for.
     attributed : bool
         Whether culprits are known.
     notes : tuple of Note
@@ -46,6 +56,8 @@ class Trend(Shown):
     points: Points
     lines: tuple[Line, ...]
     changes: tuple[Change, ...]
+    intervals: tuple[tuple[Intervals, ...], ...]
+    options: Options
     attributed: bool
     notes: tuple[Note, ...]
 
@@ -89,6 +101,7 @@ def trend(
     attribution: "Attribution | None" = None,
     *,
     by: By | int = "window",
+    options: Options | None = None,
 ) -> Trend:
     """Follow tax, straggler and culprits over the profiler windows of a job.
 
@@ -97,7 +110,8 @@ def trend(
     for one of its ranks from some point on (8 or more). The tests compare points by rank,
     so that a single bad window decides nothing, with random orders of the points. Windows
     are taken for independent; steps are kept together in blocks as long as neighbours hang
-    together. Of jobs in which nothing changes, 5 % are said to change in anything.
+    together. Of jobs in which nothing changes, 5 % (1 - level) are said to change in
+    anything.
 
     Parameters
     ----------
@@ -107,6 +121,9 @@ def trend(
         Of this tax, for culprits.
     by : "window", "step" or int
         One point a window, a step, or so many steps of a window.
+    options : Options, optional
+        Level of intervals and of the share of false alarms, random orders of the points
+        and resamples of steps, and the seed of both.
 
     Returns
     -------
@@ -115,10 +132,11 @@ def trend(
     Raises
     ------
     SynctaxError
-        If no collective counts, or steps were asked for and none is marked.
+        If no collective counts, steps were asked for and none is marked, or there are too
+        many points.
     TypeError, ValueError
-        If `tax` is not what `measure` returns, `attribution` is of another tax, or `by` is
-        none of the three.
+        If `tax` is not what `measure` returns, `attribution` is of another tax, `by` is
+        none of the three, or so few resamples tell no p-value at that level.
 
     References
     ----------
@@ -129,6 +147,8 @@ def trend(
         raise TypeError("trend wants the tax that synctax.measure(job) returns")
     if attribution is not None and attribution.tax is not tax:
         raise ValueError("the attribution is of another tax")
+    asked = options or Options()
+    check(asked)
     if not tax.used.any():
         raise SynctaxError(
             "no collective can be measured, so there is no trend; synctax measure "
@@ -136,15 +156,34 @@ def trend(
         )
     at = points(tax, _steps_each(by))
     made = tuple(lines(tax, at, attribution))
-    said = (*at.notes, *_absent_ranks(made))
+    told = intervals(tax, made, asked)
+    said = (*at.notes, *_absent_ranks(made), *without(made, told, asked))
     return Trend(
         tax=tax,
         points=at,
         lines=made,
-        changes=tuple(changes(at, made)),
+        changes=tuple(changes(at, made, asked)),
+        intervals=told,
+        options=asked,
         attributed=attribution is not None,
         notes=(*said, *(tax.notes if attribution is None else attribution.notes)),
     )
+
+
+def check(asked: Options) -> None:
+    """Refuse resamples too few to tell a p-value at the level.
+
+    Raises
+    ------
+    ValueError
+        With how many would do.
+    """
+    least = math.ceil(LEAST_BEYOND / asked.alpha - 1e-9)
+    if asked.resamples < least:
+        raise ValueError(
+            f"{asked.resamples:,} resamples tell no p-value at level {asked.level:g}: it "
+            f"takes {least:,} or more"
+        )
 
 
 def _steps_each(by: By | int) -> int | None:

@@ -7,12 +7,12 @@ from typing import Literal
 import numpy as np
 
 from synctax.arrays import F64, I64
-from synctax.comparison.trend_memory import block_for, correlation, enough
+from synctax.comparison.options import Options
+from synctax.comparison.trend_memory import block_for, correlation, enough, inflation
 from synctax.comparison.trend_numbers import (
     MIN_FOR_BREAK,
     MIN_FOR_TREND,
     Break,
-    Slope,
     adjusted,
     among,
     break_sizes,
@@ -20,16 +20,17 @@ from synctax.comparison.trend_numbers import (
     least_attainable,
     place_of_break,
     random_orders,
-    slope,
     standard_ranks,
     step_fits_better,
     trend_sizes,
 )
 from synctax.comparison.trend_parts import Line
 from synctax.comparison.trend_points import Points
+from synctax.comparison.trend_slopes import Slope, slope
+from synctax.errors import SynctaxError
 
-ALPHA = 0.05
-"""Share of jobs without a change in which one is said to be."""
+MOST_CELLS = 20_000_000
+"""Points times random orders of them: 160 MB of numbers."""
 
 MOST_RANKS = 32
 """So many ranks of a line are looked at: those that most is owed by over all points, which
@@ -113,12 +114,29 @@ class _Asked:
     sizes: dict[str, F64]
 
 
-def changes(at: Points, lines: Sequence[Line]) -> Iterator[Change]:
-    """Ask every line whether it changes, and judge the answers together."""
+def changes(at: Points, lines: Sequence[Line], options: Options) -> Iterator[Change]:
+    """Ask every line whether it changes, and judge the answers together.
+
+    Raises
+    ------
+    SynctaxError
+        If there are too many points for so many orders of them.
+    """
+    if len(at) * options.resamples > MOST_CELLS:
+        raise SynctaxError(
+            f"{options.resamples:,} random orders of {len(at):,} points are too many to "
+            f"be held; take {MOST_CELLS // len(at):,} resamples or fewer, or more steps a "
+            "point"
+        )
     r = 0.0 if at.steps_each is None else _correlation(lines)
-    block = block_for(r)
-    orders = random_orders(len(at), block=min(block, len(at)))
-    asked = [_ask(at, line, orders, block) for line in lines]
+    block, alpha = block_for(r), options.alpha
+    orders = random_orders(
+        len(at),
+        block=min(block, len(at)),
+        draws=options.resamples - 1,
+        seed=options.seed,
+    )
+    asked = [_ask(at, line, orders, r, options.level) for line in lines]
     keys = [(i, name) for i, one in enumerate(asked) for name in one.sizes]
     sizes = [asked[i].sizes[name] for i, name in keys]
     p = dict(zip(keys, adjusted(sizes), strict=True))
@@ -133,13 +151,13 @@ def changes(at: Points, lines: Sequence[Line]) -> Iterator[Change]:
         least_p = least[key] if one.sizes else float("nan")
         yield Change(
             points=one.at,
-            finding=_finding(one, trend_p, break_p, least_p),
+            finding=_finding(one, (trend_p, break_p, least_p), alpha),
             slope=one.slope,
             trend_p=trend_p,
             largest=one.largest,
             break_p=break_p,
             worse_p=worse_p,
-            worse=one.worse if worse_p <= ALPHA else None,
+            worse=one.worse if worse_p <= alpha else None,
             least_p=least_p,
             questions=len(keys),
             correlation=r,
@@ -185,14 +203,14 @@ def left_out(line: Line) -> I64:
     return result
 
 
-def _ask(at: Points, line: Line, orders: I64, block: int) -> _Asked:
+def _ask(at: Points, line: Line, orders: I64, r: float, level: float) -> _Asked:
     there = compared(line)
     y = means_us(line, there)
     x = at.x[there]
     own = among(orders, there)
     sizes: dict[str, F64] = {}
     worse = None
-    can = enough(there.size, block)
+    can, wider = enough(there.size, block_for(r)), inflation(r)
     many = there.size >= MIN_FOR_BREAK
     if can and there.size >= MIN_FOR_TREND:
         sizes["trend"] = trend_sizes(standard_ranks(y[None, :])[0], own)
@@ -204,8 +222,8 @@ def _ask(at: Points, line: Line, orders: I64, block: int) -> _Asked:
         at=there,
         x=x,
         y=y,
-        slope=slope(x, y) if there.size > 1 else None,
-        largest=largest_break(y) if many else None,
+        slope=slope(x, y, level, wider) if there.size > 1 else None,
+        largest=largest_break(y, level, wider) if many else None,
         worse=worse,
         sizes=sizes,
     )
@@ -241,10 +259,12 @@ def _worse(line: Line, there: I64, orders: I64) -> tuple[Worse | None, dict[str,
     return worse, {"worse": sizes.max(axis=0)}
 
 
-def _finding(one: _Asked, trend_p: float, break_p: float, least_p: float) -> Finding:
+def _finding(one: _Asked, p: tuple[float, float, float], alpha: float) -> Finding:
+    """Name what was found; p-values are of trend, break, and the clearest break."""
+    trend_p, break_p, least_p = p
     if not one.sizes or one.slope is None:
         return "too_few"
-    told, broken = trend_p <= ALPHA, break_p <= ALPHA
+    told, broken = trend_p <= alpha, break_p <= alpha
     steps = one.largest is not None and step_fits_better(
         one.x, one.y, one.slope, one.largest
     )
@@ -252,4 +272,4 @@ def _finding(one: _Asked, trend_p: float, break_p: float, least_p: float) -> Fin
         return "step_up" if one.largest.shift > 0 else "step_down"
     if told:
         return "rise" if one.slope.tau > 0 else "fall"
-    return "none" if least_p <= ALPHA else "too_few"
+    return "none" if least_p <= alpha else "too_few"

@@ -57,6 +57,19 @@ def block_for(r: float) -> int:
     return max(math.ceil(2 * r / (1 - r * r) / MOST_MISSED), 1)
 
 
+def inflation(r: float) -> float:
+    """By how much sums of points vary more where neighbours are correlated by r.
+
+    Variances are so many times those of independent points; of an autoregressive series.
+
+    Examples
+    --------
+    >>> inflation(0.0), round(inflation(0.6), 6)
+    (1.0, 4.0)
+    """
+    return (1 + r) / (1 - r)
+
+
 def enough(points: int, block: int) -> bool:
     """Tell whether there are blocks enough to place a break among them."""
     return block == 1 or points // block >= MIN_FOR_BREAK

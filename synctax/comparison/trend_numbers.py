@@ -1,4 +1,4 @@
-"""Trends and breaks of a short series, by ranks of its values: no law is assumed."""
+"""Whether a short series has a trend or a break, by ranks: no law is assumed."""
 
 import math
 from collections.abc import Sequence
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import F64, I64
+from synctax.comparison.options import DEFAULT_LEVEL, DEFAULT_RESAMPLES
+from synctax.comparison.trend_slopes import Slope, shifted
 
 MIN_FOR_TREND = 5
 """Four points in a row up are chance too often to be told from a trend."""
@@ -17,87 +19,20 @@ MIN_FOR_BREAK = 8
 MIN_SIDES = 4
 """From so many points on a level is one of two points at least."""
 
-DRAWS = 1_999
-"""Orders that are drawn for a p-value."""
-
-CONFIDENCE = 0.95
-Z_95 = 1.959963984540054
-"""97.5 % quantile of the normal distribution."""
-
-_EXACT = 2_500
-"""Up to so many pairs of values intervals are exact, then by the normal distribution."""
+DRAWS = DEFAULT_RESAMPLES - 1
+"""Orders that are drawn for a p-value, beside the one that is."""
 
 _CELLS = 2_000_000
 """So many sums are held at a time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Slope:
-    """How fast a series rises.
-
-    `slope`, `low` and `high` (95 %) are in units of y a unit of x; `tau` is Kendall's, -1
-    (ever falling) to 1 (ever rising).
-    """
-
-    slope: float
-    low: float
-    high: float
-    tau: float
-
-
-def slope(x: F64, y: F64) -> Slope:
-    """Tell how fast a series rises or falls: the median of the slopes of all pairs.
-
-    Parameters
-    ----------
-    x : (n,) float64
-        Ascending, no two equal; at least two.
-    y : (n,) float64
-
-    Returns
-    -------
-    Slope
-
-    References
-    ----------
-    Theil (1950) and Sen (1968), J. Am. Stat. Assoc. 63; Hollander and Wolfe, Nonparametric
-    Statistical Methods (1999), sections 8.1 and 9.3.
-
-    Examples
-    --------
-    >>> slope(np.arange(6.0), 3 * np.arange(6.0))
-    Slope(slope=3.0, low=3.0, high=3.0, tau=1.0)
-    """
-    n = x.size
-    early, late = np.triu_indices(n, 1)
-    rise = y[late] - y[early]
-    slopes = np.sort(rise / (x[late] - x[early]))
-    ties = np.unique(y, return_counts=True)[1]
-    reach = Z_95 * math.sqrt(_variance(n, ties))
-    below = max(math.floor((slopes.size - reach) / 2), 0)
-    above = min(math.ceil((slopes.size + reach) / 2), slopes.size - 1)
-    pairs = n * (n - 1) / 2
-    among = math.sqrt(pairs * (pairs - float((ties * (ties - 1) / 2).sum())))
-    return Slope(
-        float(np.median(slopes)),
-        float(slopes[below]),
-        float(slopes[above]),
-        float(np.sign(rise).sum()) / among if among else 0.0,
-    )
-
-
-def _variance(n: int, ties: I64) -> float:
-    """Variance of Kendall's statistic."""
-    whole = n * (n - 1) * (2 * n + 5)
-    return max(float(whole - (ties * (ties - 1) * (2 * ties + 5)).sum()) / 18, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
 class Break:
     """Where the values of a series change most.
 
-    `first` is the first point after the change; `shift`, `low`, `high` (95 %) how much the
-    values change there if the change is where it is said to be.
+    `first` is the first point after the change; `shift`, `low`, `high` how much the values
+    change there if the change is where it is said to be, the ends NaN where there is no
+    interval.
     """
 
     first: int
@@ -106,13 +41,15 @@ class Break:
     high: float
 
 
-def largest_break(y: F64) -> Break:
+def largest_break(y: F64, level: float = DEFAULT_LEVEL, inflation: float = 1.0) -> Break:
     """Find the place where a series changes most.
 
     Parameters
     ----------
     y : (n,) float64
         In order; at least two.
+    level, inflation : float, optional
+        Of the interval, as for `trend_slopes.shifted`.
 
     Returns
     -------
@@ -129,7 +66,7 @@ def largest_break(y: F64) -> Break:
     (5, 6.0)
     """
     first = place_of_break(y)
-    return Break(first, *shifted(y[:first], y[first:]))
+    return Break(first, *shifted(y[:first], y[first:], level, inflation))
 
 
 def standard_ranks(y: F64) -> F64:
@@ -338,49 +275,6 @@ def _own_p(sizes: F64) -> F64:
     ordered = np.sort(sizes)
     result: F64 = (sizes.size - np.searchsorted(ordered, sizes)) / sizes.size
     return result
-
-
-def shifted(before: F64, after: F64) -> tuple[float, float, float]:
-    """Return by how much values of two samples differ, with a 95 % interval.
-
-    Parameters
-    ----------
-    before, after : (m,) and (n,) float64
-        At least one each.
-
-    Returns
-    -------
-    shift, low, high : float
-        The median of all differences, and the order statistics of them that the test of
-        Mann and Whitney does not reject. NaN where it can reject nothing at 5 %: with 2
-        values against up to 7, or 3 against 3 or 4.
-
-    References
-    ----------
-    Hollander and Wolfe, Nonparametric Statistical Methods (1999), section 4.2 and 4.3.
-    """
-    differences = np.sort((after[:, None] - before[None, :]).ravel())
-    shift = float(np.median(differences))
-    place = _outside(before.size, after.size) - 1
-    if place < 0:
-        return shift, math.nan, math.nan
-    return shift, float(differences[place]), float(differences[-1 - place])
-
-
-def _outside(m: int, n: int) -> int:
-    """How many differences lie outside of the 95 % interval at each end."""
-    if m * n > _EXACT:
-        return math.floor(m * n / 2 - Z_95 * math.sqrt(m * n * (m + n + 1) / 12))
-    # how many of the choices of m of m + n places have each value of the statistic
-    ways = np.zeros((m + 1, m * n + 1))
-    ways[0, 0] = 1.0
-    for place in range(m + n):
-        for chosen in range(min(place + 1, m), 0, -1):
-            before = place - chosen + 1
-            if before <= n:
-                ways[chosen, before:] += ways[chosen - 1, : m * n + 1 - before]
-    below = np.cumsum(ways[m]) / math.comb(m + n, m)
-    return int((below <= (1 - CONFIDENCE) / 2 + 1e-12).sum())
 
 
 def step_fits_better(x: F64, y: F64, line: Slope, found: Break) -> bool:

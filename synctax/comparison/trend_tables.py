@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.comparison.trend_changes import ALPHA, Change, compared, means_us
+from synctax.arrays import F64
+from synctax.comparison.trend_changes import Change, compared, means_us
+from synctax.comparison.trend_intervals import TAIL, Intervals
 from synctax.comparison.trend_parts import Line
-from synctax.comparison.trend_resample import drawn, interval
 from synctax.schema import TREND, TREND_CULPRITS, TREND_TESTS
 from synctax.schema.table import Table
 
@@ -20,10 +21,11 @@ Row = dict[str, Any]
 
 def points_frame(found: "Trend") -> "pd.DataFrame":
     """Build the table `schema.TREND`."""
-    return _frame(TREND, [row for line in found.lines for row in _points(found, line)])
+    pairs = zip(found.lines, found.intervals, strict=True)
+    return _frame(TREND, [row for line, own in pairs for row in _points(found, line, own)])
 
 
-def _points(found: "Trend", line: Line) -> list[Row]:
+def _points(found: "Trend", line: Line, own: tuple[Intervals, ...]) -> list[Row]:
     at = found.points
     rows: list[Row] = []
     before = None
@@ -42,10 +44,10 @@ def _points(found: "Trend", line: Line) -> list[Row]:
                 "n_ranks": int(line.n_ranks[point]),
                 "compared": point in same,
                 "collectives": line.tax_us[point].size,
-                **_tax(line, point),
+                **_tax(line.tax_us[point], own[point]),
                 "wait_share_of_step": line.wait_share[point],
                 "step_us_median": line.step_us[point],
-                **_straggler(line, point, before),
+                **_straggler(line, point, before, found.options.alpha),
                 **_culprit(line, point, before),
             }
         )
@@ -65,23 +67,21 @@ def _known(value: np.int64) -> int | None:
     return int(value) if value >= 0 else None
 
 
-def _tax(line: Line, point: int) -> Row:
-    values = line.tax_us[point]
-    again = drawn(values, line.step[point], seed=point)
-    told = {
-        "median": (float(np.median(values)), again.median),
-        "mean": (float(values.mean()), again.mean),
-        "p90": (float(np.quantile(values, 0.9)), again.p90),
+def _tax(values: F64, own: Intervals) -> Row:
+    return {
+        "tax_max_us_median": float(np.median(values)),
+        "tax_max_median_us_lo": own.median[0],
+        "tax_max_median_us_hi": own.median[1],
+        "tax_max_us_mean": float(values.mean()),
+        "tax_max_mean_us_lo": own.mean[0],
+        "tax_max_mean_us_hi": own.mean[1],
+        "tax_max_us_p90": float(np.quantile(values, TAIL)),
+        "tax_max_p90_us_lo": own.p90[0],
+        "tax_max_p90_us_hi": own.p90[1],
     }
-    row: Row = {}
-    for name, (value, resampled) in told.items():
-        low, high = interval(resampled) if values.size > 1 else (None, None)
-        row |= {f"tax_max_us_{name}": value}
-        row |= {f"tax_max_{name}_us_lo": low, f"tax_max_{name}_us_hi": high}
-    return row
 
 
-def _straggler(line: Line, point: int, before: int | None) -> Row:
+def _straggler(line: Line, point: int, before: int | None, alpha: float) -> Row:
     now = line.stragglers[point]
     then = None if before is None else line.stragglers[before]
     return {
@@ -90,24 +90,25 @@ def _straggler(line: Line, point: int, before: int | None) -> Row:
         "straggler_share": now and now.share,
         "straggler_as_before": now.rank == then.rank if now and then else None,
         "straggler_is_new": (
-            now.rank != then.rank and _beyond_chance(line, now.rank, point, before or 0)
+            now.rank != then.rank
+            and _beyond_chance(line, now.rank, (before or 0, point), alpha)
             if now and then
             else None
         ),
     }
 
 
-def _beyond_chance(line: Line, rank: int, point: int, before: int) -> bool:
+def _beyond_chance(line: Line, rank: int, places: tuple[int, int], alpha: float) -> bool:
     """Tell whether a rank is last more often than before, of all ranks and points.
 
-    Fisher's exact test, at 5 % over the number of ranks and points.
+    Fisher's exact test, at alpha over the number of ranks and points.
     """
     from scipy.stats import hypergeom
 
     row = int(np.searchsorted(line.ranks, rank))
-    last, took = line.last[row, [before, point]], line.took[row, [before, point]]
+    last, took = line.last[row, list(places)], line.took[row, list(places)]
     p = hypergeom.sf(last[1] - 1, took.sum(), last.sum(), took[1])
-    return bool(p <= ALPHA / line.took.size)
+    return bool(p <= alpha / line.took.size)
 
 
 def _culprit(line: Line, point: int, before: int | None) -> Row:

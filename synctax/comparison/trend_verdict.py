@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synctax.comparison.trend_changes import ALPHA, Change, left_out, means_us
+from synctax.comparison.trend_changes import Change, left_out, means_us
 from synctax.comparison.trend_numbers import MIN_FOR_BREAK, MIN_FOR_TREND, points_needed
 from synctax.comparison.trend_parts import Line
+from synctax.comparison.verdict import signed_us
 from synctax.texts import counted, percent, time_us
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ def _clauses(found: "Trend", line: Line, change: Change) -> list[str]:
         host = f" on {worse.host}" if worse.host else ""
         clauses.append(
             f"from {place(found, worse.point)} on the others wait "
-            f"{time_us(worse.after_us)} a collective for rank {worse.rank}{host}, before "
-            f"{time_us(worse.before_us)} ({_p(change.worse_p)})"
+            f"{time_us(worse.after_us)} a collective for rank {worse.rank}{host} instead "
+            f"of {time_us(worse.before_us)}, {_p(change.worse_p)}"
         )
     moved = _moved(line, change) if clauses else ""
     return [*clauses, moved] if moved else clauses
@@ -76,8 +77,8 @@ def _step(found: "Trend", line: Line, change: Change) -> str:
     word = "rises" if largest.shift > 0 else "falls"
     point = place(found, int(change.points[largest.first]))
     return (
-        f"the mean tax {word} at {point} from {time_us(before)} to {time_us(after)} "
-        f"(by {_range(largest.shift, largest.low, largest.high)}, {_p(change.break_p)})"
+        f"the mean tax {word} at {point} from {time_us(before)} to {time_us(after)}, by "
+        f"{_range(found, largest.shift, largest.low, largest.high)}, {_p(change.break_p)}"
     )
 
 
@@ -99,19 +100,25 @@ def _slope(found: "Trend", line: Line, change: Change) -> str:
     one = found.points.per
     per = one if one[0].isdigit() else f"{'an' if one[0] in 'ih' else 'a'} {one}"
     return (
-        f"the mean tax {word} by {_range(slope.slope, slope.low, slope.high)} "
-        f"{'per ' if one[0].isdigit() else ''}{per}, "
-        f"{time_us(first)} in the first {found.points.noun} and {time_us(last)} in the "
-        f"last ({_p(change.trend_p)})"
+        f"the mean tax {word} by {_range(found, slope.slope, slope.low, slope.high)} "
+        f"{'per ' if one[0].isdigit() else ''}{per}, {_p(change.trend_p)}: "
+        f"{time_us(first)} in the first {found.points.noun} and {time_us(last)} in the last"
     )
 
 
-def _range(value: float, low: float, high: float) -> str:
+def _range(found: "Trend", value: float, low: float, high: float) -> str:
     if value < 0:
         value, low, high = -value, -high, -low
     if math.isnan(low):
-        return time_us(value)
-    return f"{time_us(value)}, 95 % {time_us(low)} to {time_us(high)}"
+        return f"{time_us(value)} (no interval)"
+    level = percent(found.options.level)
+    # a sign is told where the interval holds changes of either direction
+    ends = " to ".join(signed_us(end).lstrip("+") for end in (low, high))
+    return f"{time_us(value)} ({level}: {ends})"
+
+
+def _share(found: "Trend") -> str:
+    return f"{100 * found.options.alpha:.3g} %"
 
 
 def _p(p: float) -> str:
@@ -141,7 +148,7 @@ def _moved(line: Line, change: Change) -> str:
     if gains[name] < NOTABLE:
         return ""
     return (
-        f"{_words(name)} then owe {percent(after[name])} of it, before "
+        f"{_words(name)} then owe {percent(after[name])} of it instead of "
         f"{percent(before.get(name, 0.0))}"
     )
 
@@ -174,7 +181,7 @@ def _still(found: "Trend", still: list[tuple[Line, Change]]) -> list[str]:
     count = max(change.points.size for _line, change in still)
     what = "change" if count >= MIN_FOR_BREAK else "trend"
     text = f"{names}: no {what} over {counted(count, found.points.noun)}"
-    return [f"{text} beyond what chance shows in {100 * ALPHA:.0f} % of jobs"]
+    return [f"{text} beyond what chance shows in {_share(found)} of jobs"]
 
 
 def _few(found: "Trend", few: list[Change]) -> list[str]:
@@ -190,7 +197,7 @@ def _few(found: "Trend", few: list[Change]) -> list[str]:
         return [f"{what}{_correlated(found, most)}"]
     least = max(few, key=lambda change: change.least_p)
     kind = "step" if count >= MIN_FOR_BREAK else "trend"
-    needed = max(points_needed(least.questions, ALPHA), count + 1)
+    needed = max(points_needed(least.questions, found.options.alpha), count + 1)
     text = (
         f"{what}no change, but {counted(count, found.points.noun)} are too few to tell: "
         f"even the clearest {kind} has p = {least.least_p:.2f} with "

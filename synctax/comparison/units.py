@@ -8,12 +8,14 @@ import numpy as np
 from synctax.arrays import F64, I64, NS_PER_US
 from synctax.collectives.tax import Tax
 from synctax.comparison.resample import (
+    LEAST_WINDOWS,
+    MOST_UNITS,
     Series,
     block_length,
+    draw,
     freedom,
     pieces_of,
     strata,
-    weights,
 )
 from synctax.comparison.stats import Draws
 
@@ -67,21 +69,45 @@ def run_of(tax: Tax, found: "Attribution | None" = None) -> Run:
     found : Attribution, optional
         Of the same tax.
     """
+    unit, sizes, stepped = units_of(tax)
+    length = block_length(_usual_rank(tax, unit, sum(sizes)), sizes)
+    end_ns, time_us = _times(tax, unit, sum(sizes), stepped=stepped)
+    return Run(tax, found, Series(tuple(sizes), length), stepped, unit, end_ns, time_us)
+
+
+def units_of(tax: Tax) -> tuple[I64, list[int], bool]:
+    """Tell in which unit each collective of a run lies.
+
+    Parameters
+    ----------
+    tax : Tax
+
+    Returns
+    -------
+    unit : (m,) int64
+        Of each collective of `tax.matches`, -1 of those that do not count; ascending in
+        time within a window.
+    sizes : list of int
+        Units of each window.
+    stepped : bool
+        Whether units are profiler steps, and no pieces of the window.
+    """
     step, windows = tax.matches.step, _windows(tax)
     least = 1 if len(windows) > 1 else LEAST_STEPS
     stepped = all(
         np.unique(step[slots][step[slots] >= 0]).size >= least for slots in windows
     )
+    # of many windows whole ones are drawn, however many units they have
+    few = len(windows) < LEAST_WINDOWS
+    most = MOST_UNITS // max(len(windows), 1) if few else MOST_UNITS
     unit = np.full(len(tax.matches), -1, np.int64)
     sizes: list[int] = []
     for slots in windows:
-        own = _by_step(step[slots]) if stepped else pieces_of(slots.size)
-        own = np.unique(pieces_of(int(own.max()) + 1)[own], return_inverse=True)[1]
+        own = _by_step(step[slots]) if stepped else pieces_of(slots.size, most)
+        own = np.unique(pieces_of(int(own.max()) + 1, most)[own], return_inverse=True)[1]
         unit[slots] = own.reshape(-1) + sum(sizes)
         sizes.append(int(own.max()) + 1)
-    length = block_length(_usual_rank(tax, unit, sum(sizes)), sizes)
-    end_ns, time_us = _times(tax, unit, sum(sizes), stepped=stepped)
-    return Run(tax, found, Series(tuple(sizes), length), stepped, unit, end_ns, time_us)
+    return unit, sizes, stepped
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +123,11 @@ class Side:
 
     runs: tuple[Run, ...]
     draws: Draws
+
+    @property
+    def ranks(self) -> set[int]:
+        """Global ranks of all runs."""
+        return {one.rank for run in self.runs for one in run.tax.matches.ranks}
 
     @property
     def begin(self) -> list[int]:
@@ -116,7 +147,7 @@ def side_of(runs: tuple[Run, ...], resamples: int, random: np.random.Generator) 
     random : Generator
     """
     series = [run.series for run in runs]
-    drawn = weights(series, resamples, random)
+    drawn = draw(series, resamples, random)
     return Side(runs, Draws(drawn, freedom(series), strata(series)))
 
 
@@ -169,6 +200,8 @@ def _times(tax: Tax, unit: I64, units: int, *, stepped: bool) -> tuple[I64, F64]
     start = np.full(end.shape, np.iinfo(np.int64).max)
     np.minimum.at(start, (table.rank[rows], row_unit), table.start_ns[rows])
     time_us = np.zeros(end.shape)
+    first_ns = start[np.arange(len(start)), (end >= 0).argmax(axis=1)]
+    begin_ns = _begins_ns(tax, first_ns) if stepped else first_ns
     for position, one in enumerate(found.ranks):
         there = np.flatnonzero(end[position] >= 0)
         if not there.size:
@@ -178,19 +211,31 @@ def _times(tax: Tax, unit: I64, units: int, *, stepped: bool) -> tuple[I64, F64]
             time_us[position, there] = whole / NS_PER_US / there.size
             continue
         ends = end[position, there]
-        begin = np.concatenate([[0], ends[:-1]])
-        begin[0] = _begin_ns(tax, position, int(start[position, there[0]]))
+        begin = np.concatenate([begin_ns[position : position + 1], ends[:-1]])
         time_us[position, there] = np.maximum(ends - begin, 0) / NS_PER_US
     return end, time_us
 
 
-def _begin_ns(tax: Tax, position: int, first_start_ns: int) -> int:
-    """When the first step began: at the last end of the one before, or its own mark."""
-    one, table = tax.matches.ranks[position], tax.matches.table
-    mine = table.rank == position
-    first_step = int(table.step[mine & (table.start_ns == first_start_ns)][0])
-    before = mine & (table.step >= 0) & (table.step < first_step)
-    if before.any():
-        return int(table.end_ns[before].max())
-    marked = one.step_start_ns[one.step_number == first_step]
-    return min(first_start_ns, int(marked[0])) if marked.size else first_start_ns
+def _begins_ns(tax: Tax, first_ns: I64) -> I64:
+    """When the first step of each rank began: the end of the one before, or its own mark.
+
+    Parameters
+    ----------
+    tax : Tax
+    first_ns : (r,) int64
+        When the first collective that counts started there.
+    """
+    table, ranks = tax.matches.table, tax.matches.ranks
+    first_step = np.full(len(ranks), -1, np.int64)
+    starts = np.flatnonzero(table.start_ns == first_ns[table.rank])[::-1]
+    # the first of equals is written last
+    first_step[table.rank[starts]] = table.step[starts]
+    earlier = (table.step >= 0) & (table.step < first_step[table.rank])
+    before = np.full(len(ranks), -1, np.int64)
+    np.maximum.at(before, table.rank[earlier], table.end_ns[earlier])
+    begins = np.where(before >= 0, before, first_ns)
+    for position, one in enumerate(ranks):
+        marked = one.step_start_ns[one.step_number == first_step[position]]
+        if before[position] < 0 and marked.size:
+            begins[position] = min(first_ns[position], int(marked[0]))
+    return begins

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synctax.attribution.labels import CLASS_TEXT, short_name
-from synctax.comparison.culprits import KINDS
+from synctax.comparison.likeness import Unlike
+from synctax.comparison.options import WORDS
 from synctax.comparison.stats import Difference
-from synctax.texts import percent, time_us
+from synctax.texts import number, percent, signed, time_us
 
 if TYPE_CHECKING:
     from synctax.comparison.comparison import Comparison
@@ -17,20 +18,20 @@ if TYPE_CHECKING:
 NO_CHANGE = "no change"
 """What the first sentence begins with where no difference is more than chance."""
 
-HEADLINES = ("tax_max_us_median", "tax_max_us_mean", "tax_mean_us_mean")
+TAXES = ("tax_max_us_median", "tax_max_us_mean", "tax_mean_us_mean")
 """Quantities that tell a change of the tax; the first one that changed is named."""
+
+TRANSFER = "transfer_us_median"
+STEP = "step_us_mean"
 
 LEAST_CHANGE = 0.01
 """Transfers and steps that change by a smaller share are not worth a sentence."""
 
-MOST_ROWS = 3
+MOST_LEADS = 4
+"""So many numbers that changed are told, those with most time a step."""
 
-_UNLIKE = ("differ", "only_in")
-_LABELS = {
-    "tax_max_us_median": "median tax",
-    "tax_max_us_mean": "mean tax",
-    "tax_mean_us_mean": "mean wait",
-}
+_PARTS = 2
+"""Items of a culprit that are named."""
 
 
 def verdict(found: "Comparison") -> tuple[str, ...]:
@@ -43,34 +44,79 @@ def verdict(found: "Comparison") -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Sentences, the one that matters most first.
+        Sentences: what the sides are not alike in, then what changed, most time a step
+        first.
     """
-    taxes = [text for row in found.rows if (text := _tax(found, *row))]
-    shown = taxes[:MOST_ROWS]
-    if len(taxes) > MOST_ROWS:
-        shown.append(f"the tax of {len(taxes) - MOST_ROWS} more rows changed")
-    said = [*_unlike(found), *(shown or [_none(found)]), *_others(found)]
+    every = worth_telling(found)
+    told = every[:MOST_LEADS]
+    said = [*_unlike(found), *(_told(found, one) for one in told)]
+    if len(every) > len(told):
+        rest = len(every) - len(told)
+        said.append(f"{rest:,} more changed, by less time a step: see the table")
+    taxes = sum(one.quantity in TAXES for one in every)
+    if not taxes:
+        said.append(_none(found))
     said += [*_causes(found), *_straggler(found)]
     if found.fits is not None:
         said += _fit(found)
-    said.append(_same(found, len(taxes)))
+    said.append(_same(found, taxes))
     return tuple(text for text in said if text)
 
 
-def interval(found: Difference, level: float) -> str:
-    """Write a difference in µs with its interval.
+def worth_telling(found: "Comparison") -> "list[Change]":
+    """List what changed of a step, and of each row's tax and transfer, most time first.
+
+    Of a row's taxes it is the first of `TAXES` that changed. What counts is time a step:
+    the difference, times how often a rank takes part in such a collective.
+
+    Parameters
+    ----------
+    found : Comparison
+    """
+    told = [found.find(None, None, STEP)]
+    for row in found.rows:
+        taxes = (found.find(*row, name) for name in TAXES)
+        told.append(next((one for one in taxes if changed(found, one)), None))
+        told.append(found.find(*row, TRANSFER))
+    real = [
+        one
+        for one in told
+        if one is not None
+        and changed(found, one)
+        and (one.quantity in TAXES or _worth(one.found))
+    ]
+    return sorted(real, key=lambda one: -a_step_us(one))
+
+
+def a_step_us(one: "Change") -> float:
+    """Tell by how much time a step a number changed, without its sign.
+
+    Parameters
+    ----------
+    one : Change
+    """
+    often = 1.0 if one.group is None or np.isnan(one.a_step) else one.a_step
+    return abs(one.found.difference) * often
+
+
+def interval(found: Difference, level: float, *, per: str = "") -> str:
+    """Write a difference in µs, also as a share of what it was, with its interval.
 
     Parameters
     ----------
     found : Difference
     level : float
+    per : str, optional
+        What the difference is of, with a blank before it.
 
     Examples
     --------
     >>> interval(Difference(50.0, 60.0, 10.0, 7.0, 13.0, 0.0), 0.95)
-    '+10 µs (95 %: +7 µs to +13 µs)'
+    '+10 µs, +20 % (95 %: +7 µs to +13 µs)'
     """
-    text = signed_us(found.difference)
+    text = signed_us(found.difference) + per
+    if found.a > 0 and found.difference:
+        text += f", {signed(found.difference / found.a)}"
     if np.isnan(found.low):
         return f"{text} (no interval)"
     ends = f"{signed_us(found.low)} to {signed_us(found.high)}"
@@ -91,10 +137,8 @@ def signed_us(value_us: float) -> str:
 
 
 def _unlike(found: "Comparison") -> list[str]:
-    notes = [n for n in found.notes if any(part in n.reason for part in _UNLIKE)]
-    if not notes:
-        return []
-    return ["not like with like: " + "; ".join(note.detail for note in notes)]
+    kinds = frozenset(Unlike)
+    return [f"not like with like: {n.detail}" for n in found.notes if n.reason in kinds]
 
 
 def changed(found: "Comparison", one: "Change | None") -> bool:
@@ -105,25 +149,38 @@ def changed(found: "Comparison", one: "Change | None") -> bool:
     return bool(found.changed[at])
 
 
-def _tax(found: "Comparison", group: str, op: str) -> str:
-    """Say by how much the tax of a row changed, if it did."""
-    for name in HEADLINES:
-        one = found.find(group, op, name)
-        if one is None or not changed(found, one):
-            continue
-        verb = "rose" if one.found.difference > 0 else "fell"
-        share = found.find(group, op, "wait_share_of_step")
-        of_step = ""
-        if share is not None and not np.isnan(share.found.a + share.found.b):
-            of_step = (
-                f"; its waits were {percent(share.found.a)} of the step and are "
-                f"{percent(share.found.b)}"
-            )
-        return (
-            f"the {_LABELS[name]} of {group} {op} {verb} from {time_us(one.found.a)} to "
-            f"{time_us(one.found.b)}: {interval(one.found, found.options.level)}{of_step}"
-        )
-    return ""
+def named(one: "Change") -> str:
+    """Name a number of a comparison: of which row, and what of it.
+
+    Parameters
+    ----------
+    one : Change
+    """
+    if one.group is None:
+        return WORDS[one.quantity]
+    return f"{WORDS[one.quantity]} of {one.group} {one.op}"
+
+
+def _told(found: "Comparison", one: "Change") -> str:
+    """Say by how much a number changed."""
+    verb = "rose" if one.found.difference > 0 else "fell"
+    text = (
+        f"the {named(one)} {verb} from {time_us(one.found.a)} to {time_us(one.found.b)}: "
+        f"{interval(one.found, found.options.level)}"
+    )
+    if one.group is None:
+        return text
+    stepped = all(run.stepped for side in (found.a, found.b) for run in side.runs)
+    if stepped and one.a_step >= 1:
+        text += f", {number(one.a_step, digits=2)} times a step"
+    share = found.find(one.group, one.op, "wait_share_of_step")
+    known = share is not None and not np.isnan(share.found.a + share.found.b)
+    if share is None or not known or one.quantity not in TAXES:
+        return text
+    return (
+        f"{text}; its waits were {percent(share.found.a)} of the step and are "
+        f"{percent(share.found.b)}"
+    )
 
 
 def _none(found: "Comparison") -> str:
@@ -142,25 +199,6 @@ def _none(found: "Comparison") -> str:
     )
 
 
-def _others(found: "Comparison") -> list[str]:
-    """Say what else changed that the tax follows from or leads to."""
-    said = []
-    step = found.find(None, None, "step_us_mean")
-    if step is not None and changed(found, step) and _worth(step.found):
-        said.append(
-            f"a step takes {time_us(step.found.b)} instead of {time_us(step.found.a)}: "
-            f"{interval(step.found, found.options.level)}"
-        )
-    for group, op in found.rows:
-        one = found.find(group, op, "transfer_us_median")
-        if one is not None and changed(found, one) and _worth(one.found):
-            said.append(
-                f"transfers of {group} {op} take {time_us(one.found.b)} instead of "
-                f"{time_us(one.found.a)}"
-            )
-    return said[:MOST_ROWS]
-
-
 def _worth(one: Difference) -> bool:
     return abs(one.difference) > LEAST_CHANGE * max(abs(one.a), abs(one.b))
 
@@ -169,24 +207,16 @@ def _causes(found: "Comparison") -> list[str]:
     """Name what causes more or less tax than before, in each group."""
     if not found.caused:
         return []
-    real = found.caused_changed
+    real = [
+        one
+        for one, is_real in zip(found.caused, found.caused_changed.tolist(), strict=True)
+        if is_real
+    ]
     said = []
-    for group in dict.fromkeys(one.culprit.group for one in found.caused):
-        first = {kind: _first(found.caused, real, group, kind) for kind in KINDS}
-        text = _cause(first, found.options.level)
-        if text:
-            said.append(f"of the tax of {group}, {text}")
+    for group in dict.fromkeys(one.culprit.group for one in real):
+        mine = [one for one in real if one.culprit.group == group]
+        said.append(f"of the tax of {group}, {_cause(mine, found.options.level)}")
     return said
-
-
-def _first(
-    caused: "tuple[Caused, ...]", real: np.ndarray, group: str, kind: str
-) -> "Caused | None":
-    """Find what of a kind changed most, of what changed at all."""
-    for one, is_real in zip(caused, real, strict=True):
-        if is_real and (one.culprit.group, one.culprit.kind) == (group, kind):
-            return one
-    return None
 
 
 def who(one: "Caused") -> str:
@@ -205,19 +235,32 @@ def who(one: "Caused") -> str:
     return f"{short_name(culprit.name)} on {where}"
 
 
-def _cause(first: "dict[str, Caused | None]", level: float) -> str:
-    """Say which rank causes more or less than before, and what on it."""
-    rank, item, by_class = first["rank"], first["item"], first["class"]
-    lead = rank or item or by_class
-    if lead is None:
-        return ""
+def _cause(real: "list[Caused]", level: float) -> str:
+    """Say which rank causes more or less than before, and which items on it.
+
+    Without a rank that changed it is an item, or else a class.
+    """
+    order = ("rank", "item", "class")
+    lead = min(real, key=lambda one: order.index(one.culprit.kind))
     text = (
-        f"{interval(lead.found, level)} a collective is due to {who(lead)}: "
+        f"{interval(lead.found, level, per=' a collective')} is due to {who(lead)}: "
         f"{percent(lead.share_b)} of it (was {percent(lead.share_a)})"
     )
-    rest = [one for one in (item, by_class) if one is not None and one is not lead]
-    more = " and ".join(f"{who(one)} {signed_us(one.found.difference)}" for one in rest)
-    return f"{text}; most of all {more}" if more else text
+    parts = [one for one in real if _is_part(one, lead)][:_PARTS]
+    if not parts:
+        return text
+    more = " and ".join(
+        f"{short_name(one.culprit.name)} {signed_us(one.found.difference)}" for one in parts
+    )
+    return f"{text}; most of all {more}"
+
+
+def _is_part(one: "Caused", lead: "Caused") -> bool:
+    """Whether an item lies on the rank that leads, and changed the same way."""
+    if (one.culprit.kind, lead.culprit.kind) != ("item", "rank"):
+        return False
+    same_way = one.found.difference * lead.found.difference > 0
+    return one.culprit.rank == lead.culprit.rank and same_way
 
 
 def _straggler(found: "Comparison") -> list[str]:
@@ -245,11 +288,7 @@ def _straggler(found: "Comparison") -> list[str]:
 def _fit(found: "Comparison") -> list[str]:
     fits = found.fits
     if fits is None or not fits.changes:
-        why = [
-            f"{name}: {text.partition(':')[0]}"
-            for name, text in zip("AB", fits.refused if fits else (), strict=False)
-            if text
-        ]
+        why = [": ".join(text.split(": ")[:2]) for text in fits.why_not] if fits else []
         return ["how waits grow was not compared; " + "; ".join(why)] if why else []
     changes = dict(fits.changes)
     one = changes["tau_us@512"]
@@ -274,5 +313,5 @@ def _same(found: "Comparison", taxes: int) -> str:
 
 
 def _both(found: "Comparison", group: str, op: str) -> bool:
-    one = found.find(group, op, HEADLINES[0])
+    one = found.find(group, op, TAXES[0])
     return one is not None and one.only_in is None

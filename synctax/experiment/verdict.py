@@ -57,7 +57,7 @@ def _recovery(found: "Recovered") -> str:
             f"none of {counted(len(found.hits), 'collective')} that delays reach had a "
             f"delay of {_beyond(found)} and could be judged: nothing is said of recovery"
         )
-    ends = " - ".join(percent(end) for end in wilson(tally.recovered, tally.judged))
+    ends = " to ".join(percent(end) for end in wilson(tally.recovered, tally.judged))
     return (
         f"recovered {tally.recovered:,} of {counted(tally.judged, 'collective')} delayed "
         f"by {_beyond(found)}, by rank and operator: {percent(tally.share)} ({INTERVAL} "
@@ -110,7 +110,7 @@ def _slope(line: Envelope) -> str:
     one = line.ordinary
     if np.isnan(one.slope_lo):
         return f"{_decimals(one.slope)} (no interval: give two sizes two steps or more)"
-    ends = " - ".join(_decimals(end) for end in (one.slope_lo, one.slope_hi))
+    ends = " to ".join(_decimals(end) for end in (one.slope_lo, one.slope_hi))
     return f"{_decimals(one.slope)} ({INTERVAL} {ends})"
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
+from synctax.collectives.job_clocks import RankClock
 from synctax.collectives.model import RankCollectives
-from synctax.overlay.clocks import RankClock
 from synctax.overlay.moved import Moved
 from synctax.overlay.rewrite import RankPiece
 

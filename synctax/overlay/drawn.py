@@ -7,15 +7,18 @@ otherwise; so what may overlap lies on threads of its own.
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
 
-from synctax.arrays import NS_PER_US
+from synctax.arrays import I64, NS_PER_US
 from synctax.attribution.labels import collective_text, culprit_text
 from synctax.collectives.tax import Tax
 from synctax.overlay.rewrite import PIDS_A_RANK, TIDS_A_RANK, time_text
+from synctax.overlay.viewers import Times, end_seen, seen
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
@@ -29,26 +32,24 @@ WAIT_COLOUR, COLLECTIVE_COLOUR = "bad", "grey"
 Place = tuple[int, int]
 """Position of a rank, and a thread of what is drawn for it."""
 
-Times = tuple[int, int]
-"""Start and duration, in ns on the clock of the overlay."""
-
 
 @dataclass(slots=True)
 class Threads:
     """Threads that are drawn on, numbered as they are first used.
 
-    A track of a rank (`waits tp`) has as many as slices of it overlap at once; `numbers`
-    tells them by position, track and place among those of the track.
+    A track of a rank (`waits tp`) has as many as slices of it overlap at once, for what
+    viewers read; `numbers` tells them by position, track and place among those of the
+    track.
     """
 
     numbers: dict[tuple[int, str, int], int] = field(default_factory=dict)
     _count: dict[int, int] = field(default_factory=dict)
     _lanes: dict[tuple[int, str], list[tuple[int, int]]] = field(default_factory=dict)
 
-    def lane(self, track: tuple[int, str], start_ns: int, end_ns: int) -> int:
-        """Number a thread that is free from a time on; times must not decrease."""
-        lanes = self._lanes.setdefault(track, [])
-        if lanes and lanes[0][0] <= start_ns:
+    def lane(self, track: tuple[int, str], times: Times) -> int:
+        """Number a thread that is free from a time on; starts must not decrease."""
+        lanes, end_ns = self._lanes.setdefault(track, []), max(sum(times), end_seen(times))
+        if lanes and lanes[0][0] <= seen(times[0]):
             _, at = heapq.heappop(lanes)
         else:
             at = len(lanes)
@@ -73,8 +74,8 @@ class Sheet:
         Collectives that arrows lead to.
     ends : dict
         Thread, start and end of these, by collective and position of the rank.
-    waits, paths, arrows, arrows_left_out : int
-        How many were drawn.
+    waits, paths, culprits, arrows, arrows_left_out : int
+        How many were drawn, and how many arrows could not be.
     """
 
     shift_ns: tuple[int, ...]
@@ -83,6 +84,7 @@ class Sheet:
     ends: dict[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)
     waits: int = 0
     paths: int = 0
+    culprits: int = 0
     arrows: int = 0
     arrows_left_out: int = 0
 
@@ -104,32 +106,50 @@ def draw_waits(tax: Tax, found: "Attribution | None", sheet: Sheet) -> Iterator[
     """
     matches, of_slot = tax.matches, _results(found)
     slot = np.repeat(np.arange(len(matches)), np.diff(matches.first))
-    at = np.flatnonzero(tax.used[slot])
-    rows = matches.row[at]
-    position, start = matches.table.rank[rows], matches.table.start_ns[rows]
-    for i in np.lexsort((start, position)).tolist():
-        duration, mine = int(matches.table.duration_ns[rows[i]]), int(position[i])
-        if duration <= 0:
-            continue
-        number, begin = int(slot[at[i]]), int(start[i]) + sheet.shift_ns[mine]
-        role = clean(matches.groups[matches.group[number]].role)
-        tid = sheet.threads.lane((mine, f"waits {role}"), begin, begin + duration)
-        if number in sheet.wanted:
-            sheet.ends[number, mine] = tid, begin, begin + duration
+    at = np.flatnonzero(tax.used[slot] & (matches.table.duration_ns[matches.row] > 0))
+    slot, rows = slot[at], matches.row[at]
+    position = matches.table.rank[rows].astype(np.int64)
+    duration = matches.table.duration_ns[rows]
+    begin = matches.table.start_ns[rows] + np.array(sheet.shift_ns, np.int64)[position]
+    tid = _threads(tax, slot, position, (begin, duration), sheet)
+    columns = (position, tid, begin, duration, tax.waits.wait_ns[at])
+    every = zip(slot.tolist(), *(column.tolist() for column in columns), strict=True)
+    # by collective and not by rank: what is told of it is put into words once
+    for number, entries in groupby(every, key=itemgetter(0)):
+        blamed = of_slot.get(number)
         name, args = collective_text(tax, number), collective_args(tax, number)
-        yield slice_text((mine, tid), name, (begin, duration), args, COLLECTIVE_COLOUR)
-        wait = int(tax.waits.wait_ns[at[i]])
-        if wait > 0:
-            sheet.waits += 1
-            blamed = of_slot.get(number)
-            args |= {
-                "wait_us": wait / NS_PER_US,
-                "share": round(wait / duration, 6),
-                "culprit": culprit_text(found, blamed)
-                if found and blamed is not None
-                else None,
-            }
-            yield slice_text((mine, tid), f"wait {name}", (begin, wait), args, WAIT_COLOUR)
+        about = _about(name, args, COLLECTIVE_COLOUR)
+        if found is not None and blamed is not None:
+            args["culprit"] = culprit_text(found, blamed)
+        about_wait = _about(f"wait {name}", args, WAIT_COLOUR)
+        for _, mine, thread, start, lasts, wait in entries:
+            if number in sheet.wanted:
+                sheet.ends[number, mine] = thread, start, start + lasts
+            since = _since((mine, thread), start)
+            yield b'%s"dur":%s%s}}' % (since, time_text(lasts), about)
+            if wait > 0:
+                sheet.waits += 1
+                text = time_text(wait)
+                yield b'%s"dur":%s%s,"wait_us":%s,"share":%s}}' % (
+                    since, text, about_wait, text, repr(round(wait / lasts, 6)).encode(),
+                )  # fmt: skip
+
+
+def _threads(
+    tax: Tax, slot: I64, position: I64, times: tuple[I64, I64], sheet: Sheet
+) -> I64:
+    """Find a thread for every participation: (k,) numbers of threads."""
+    roles = [clean(group.role) for group in tax.matches.groups]
+    tid = np.empty(slot.size, np.int64)
+    order = np.lexsort((times[0], position))
+    columns = (order, position[order], tax.matches.group[slot[order]])
+    spans = (times[0][order], times[1][order])
+    for i, mine, group, start, lasts in zip(
+        *(column.tolist() for column in (*columns, *spans)), strict=True
+    ):
+        track = mine, f"waits {roles[group]}"
+        tid[i] = sheet.threads.lane(track, (start, lasts))
+    return tid
 
 
 def collective_args(tax: Tax, slot: int) -> dict[str, Any]:
@@ -168,19 +188,26 @@ def slice_text(
     place: Place, name: str, times: Times, args: dict[str, Any], colour: str
 ) -> bytes:
     """Draw a slice."""
+    since, about = _since(place, times[0]), _about(name, args, colour)
+    return b'%s"dur":%s%s}}' % (since, time_text(times[1]), about)
+
+
+def _since(place: Place, start_ns: int) -> bytes:
+    """Begin the text of a slice, up to its duration."""
+    begun = process_of(place[0]), place[1], time_text(start_ns)
+    return b'{"ph":"X","pid":%d,"tid":%d,"ts":%s,' % begun
+
+
+def _about(name: str, args: dict[str, Any], colour: str) -> bytes:
+    """Continue the text of a slice, up to the end of its arguments."""
     known = {
         key: clean(value) if isinstance(value, str) else value
         for key, value in args.items()
         if value is not None
     }
-    return (
-        b'{"ph":"X","pid":%d,"tid":%d,"ts":%s,"dur":%s,"cat":"%s","name":%s,"cname":"%s",'
-        b'"args":%s}'
-        % (
-            process_of(place[0]), place[1], time_text(times[0]), time_text(times[1]),
-            CATEGORY.encode(), orjson.dumps(clean(name)), colour.encode(),
-            orjson.dumps(known),
-        )
+    return b',"cat":"%s","name":%s,"cname":"%s","args":%s' % (
+        CATEGORY.encode(), orjson.dumps(clean(name)), colour.encode(),
+        orjson.dumps(known)[:-1],
     )  # fmt: skip
 
 

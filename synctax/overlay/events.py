@@ -15,6 +15,11 @@ from synctax.trace.tally import Tally
 Event = dict[str, msgspec.Raw]
 """Values by key, as text."""
 
+Span = tuple[int, int, str]
+"""What tells an event of a rank from others: start and duration in ns, and name."""
+
+_NO_NAME = msgspec.Raw(b'""')
+
 _DECODER = msgspec.json.Decoder(list[Event])
 _KEYS = {
     key: b'"' + key.encode() + b'":'
@@ -35,6 +40,12 @@ def decode(text: bytes | memoryview) -> list[Event]:
         return _DECODER.decode(text)
     except (msgspec.MsgspecError, orjson.JSONDecodeError, RecursionError) as error:
         raise UndecodableError(str(error)) from error
+
+
+def name_of(event: Event) -> str:
+    """Name of an event as the analysis reads it; empty for none."""
+    name: str = orjson.loads(bytes(event.get("name", _NO_NAME)))
+    return name
 
 
 def key_text(key: str) -> bytes:

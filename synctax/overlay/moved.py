@@ -1,17 +1,20 @@
 """Where the events of every rank go on the one clock, and which of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from synctax.arrays import NS_PER_S, NS_PER_US
+from synctax.collectives.job_clocks import NO_LINK, RankClock
 from synctax.collectives.load import Job
 from synctax.collectives.matches import Matches
+from synctax.collectives.model import RankCollectives
 from synctax.collectives.tax import Tax
 from synctax.notes import Note
 from synctax.overlay.choice import Keep
-from synctax.overlay.clocks import NO_LINK, RankClock
+from synctax.overlay.events import Span
+from synctax.overlay.links import Selected
 from synctax.overlay.rewrite import Task
 
 DRIFT_TOLD_NS = 1_000
@@ -88,26 +91,26 @@ def _steps(tax: Tax, position: int) -> tuple[int, int] | None:
 
 
 def tasks_of(
-    tax: Tax, culprits: dict[int, dict[int, int]], moved: Moved, keep: Keep
+    tax: Tax,
+    culprits: Mapping[int, Mapping[tuple[Span, int], int]],
+    moved: Moved,
+    keep: Keep,
 ) -> list[Task]:
     """Say what to make of the file of each rank.
 
     Parameters
     ----------
     tax : Tax
-    culprits : dict
-        Start and duration of what is to be coloured, by position.
+    culprits : mapping
+        How many events of each span and kind are to be coloured, by position; times are
+        on the rank's clock.
     moved : Moved
     keep : Keep
     """
     tasks = []
     for position, one in enumerate(tax.matches.ranks):
-        base, steps = moved.file_base_ns[position], moved.steps_ns[position]
-        spans: dict[int, int] = {}
-        if keep == "collectives":
-            spans = dict(
-                zip((one.start_ns - base).tolist(), one.duration_ns.tolist(), strict=True)
-            )
+        base, ran = moved.file_base_ns[position], moved.steps_ns[position]
+        spans = _spans(one, base)
         tasks.append(
             Task(
                 path=one.path,
@@ -115,16 +118,54 @@ def tasks_of(
                 shift_ns=moved.shift_ns[position] + base,
                 least_ns=moved.first_ns[position] - base - moved.slack_ns,
                 most_ns=moved.last_ns[position] - base + moved.slack_ns,
-                steps_ns=None if steps is None else (steps[0] - base, steps[1] - base),
+                selected=_selected(one, tax.steps, ran, base, spans),
                 keep=keep,
-                collectives=spans,
+                collectives=frozenset(spans if keep == "collectives" else ()),
                 culprits={
-                    start - base: duration
-                    for start, duration in culprits.get(position, {}).items()
+                    ((start - base, duration, name), kind): count
+                    for ((start, duration, name), kind), count in culprits.get(
+                        position, {}
+                    ).items()
                 },
             )
         )
     return tasks
+
+
+def _spans(one: RankCollectives, base_ns: int) -> list[Span]:
+    """Every collective of a rank, times as written."""
+    names = [one.strings[code] if code >= 0 else "" for code in one.kernel.tolist()]
+    start = (one.start_ns - base_ns).tolist()
+    return list(zip(start, one.duration_ns.tolist(), names, strict=True))
+
+
+def _selected(
+    one: RankCollectives,
+    steps: range | None,
+    ran_ns: tuple[int, int] | None,
+    base_ns: int,
+    spans: list[Span],
+) -> Selected | None:
+    """Say what is known of the steps that are kept of a rank."""
+    if steps is None or ran_ns is None:
+        return None
+    mine = (one.step_number >= steps.start) & (one.step_number < steps.stop)
+    host = (
+        (int(one.step_start_ns[mine].min()), int(one.step_end_ns[mine].max()))
+        if mine.any()
+        else (ran_ns[0], ran_ns[0])
+    )
+    known = {
+        span: step in steps
+        for span, step in zip(spans, one.step.tolist(), strict=True)
+        if step >= 0
+    }
+    return Selected(
+        steps=steps,
+        host_ns=(host[0] - base_ns, host[1] - base_ns),
+        ran_ns=(ran_ns[0] - base_ns, ran_ns[1] - base_ns),
+        collectives=known,
+    )
 
 
 def clock_notes(

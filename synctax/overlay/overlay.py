@@ -1,5 +1,6 @@
 """One Chrome trace of all ranks on one clock, with waits and critical paths drawn in."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -7,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from synctax.arrays import NS_PER_US
+from synctax.collectives.job_clocks import RankClock, job_clocks
 from synctax.collectives.load import Job
 from synctax.collectives.matches import Matches
 from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
+from synctax.files import folder_beside, is_special, replacing
 from synctax.notes import Note
-from synctax.overlay.choice import Choice
-from synctax.overlay.clocks import RankClock, job_clocks
+from synctax.overlay.choice import SUFFIXES, Choice
 from synctax.overlay.container import head, tail
 from synctax.overlay.drawn import Sheet, draw_waits, label_text, process_of
 from synctax.overlay.labels import rank_labels
@@ -22,6 +24,7 @@ from synctax.overlay.paths import culprit_spans, draw_paths, largest
 from synctax.overlay.pieces import join
 from synctax.overlay.rewrite import RankPiece, Task, rewrite
 from synctax.schema.html import Shown
+from synctax.texts import counted
 from synctax.trace.pool import map_files
 
 if TYPE_CHECKING:
@@ -44,11 +47,13 @@ class Overlay(Shown):
         Events of each rank.
     base_ns : int
         Time 0 of the overlay, on the clock of the job.
-    text_bytes : int
-        Size of the file before it is compressed.
-    waits, paths, arrows, drawn : int
-        Waits, critical paths and arrows drawn; all events that are not of the traces.
+    text_bytes, file_bytes : int
+        Size of the file before it is compressed, and as it is.
+    waits, paths, culprits, arrows, drawn : int
+        Waits and critical paths drawn, culprits and arrows on these; all events that are
+        not of the traces.
     notes : tuple of Note
+        What was left out, repaired or cannot be shown, and what clocks leave.
     """
 
     matches: Matches
@@ -56,17 +61,37 @@ class Overlay(Shown):
     pieces: tuple[RankPiece, ...]
     base_ns: int
     text_bytes: int
+    file_bytes: int
     waits: int
     paths: int
+    culprits: int
     arrows: int
     drawn: int
     notes: tuple[Note, ...]
 
     def __repr__(self) -> str:
-        events = sum(piece.events for piece in self.pieces)
-        return (
-            f"<Overlay: {len(self.pieces)} ranks, {events:,} events, {self.waits:,} waits>"
-        )
+        waits = counted(self.waits, "wait")
+        return f"<Overlay: {self.whose}, {counted(self.events, 'event')}, {waits}>"
+
+    @property
+    def events(self) -> int:
+        """Events of the traces in it."""
+        return sum(piece.events for piece in self.pieces)
+
+    @property
+    def coloured(self) -> int:
+        """Events of the traces that are to blame, and coloured as such."""
+        return sum(piece.coloured for piece in self.pieces)
+
+    @property
+    def whose(self) -> str:
+        """Ranks in words, and their windows where these are more."""
+        ranks = {one.rank for one in self.matches.ranks}
+        count = len(self.matches.ranks)
+        if min(ranks, default=0) < 0:
+            return counted(count, "trace")
+        windows = f" ({count:,} windows)" if len(ranks) < count else ""
+        return counted(len(ranks), "rank") + windows
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per rank (`schema.OVERLAY`)."""
@@ -90,18 +115,8 @@ class Overlay(Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What is laid over what.
-
-    Parameters
-    ----------
-    job : Job
-    tax : Tax
-        Of that job. Collectives that count are drawn; where steps were selected, events
-        of these steps are kept, and what they lead to.
-    found : Attribution or None
-        Of that tax; without it, no path and no culprit is drawn.
-    """
+class _Measured:
+    """What is laid over what: the tax of a job, and the attribution of that tax, if any."""
 
     job: Job
     tax: Tax
@@ -109,9 +124,9 @@ class Measured:
 
 
 def write_overlay(
-    measured: Measured,
-    out: BinaryIO,
-    folder: Path,
+    job: Job,
+    of: "Tax | Attribution",
+    target: str | os.PathLike[str],
     *,
     choice: Choice | None = None,
     workers: int | None = None,
@@ -120,16 +135,22 @@ def write_overlay(
     """Write one trace of all ranks for ui.perfetto.dev and chrome://tracing.
 
     All times of a rank are moved by one offset, so that durations stay what they are and
-    slices that nest still do; what a drift of its clock leaves is noted.
+    slices that nest still do; what a drift of its clock leaves is noted. The file is there
+    whole or not at all; parts of it lie beside it until then, about as large in all.
 
     Parameters
     ----------
-    measured : Measured
-    out : binary file
-        What is written to.
-    folder : Path
-        Where parts of the file may lie for a while, about as large as the result.
+    job : Job
+        As `synctax.load` returns it: its traces are read once more.
+    of : Tax or Attribution
+        What is drawn over them: the waits of the collectives that count; of an
+        attribution, which was made with `method="path"`, critical paths and culprits, too.
+        Where the tax is of some steps, events of these are kept.
+    target : path
+        A name that ends in `.json.gz` or `.json`, which is what the file is then; what is
+        no regular file is written as gzip.
     choice : Choice, optional
+        How many paths, and which events of the traces; `synctax.OverlayChoice`.
     workers : int, optional
         Processes; the result does not depend on it.
     on_progress : callable, optional
@@ -141,44 +162,105 @@ def write_overlay(
 
     Raises
     ------
+    BadInputError
+        If a trace can no longer be read.
     SynctaxError
-        If a file can no longer be read.
+        If not one collective counts.
+    OSError
+        If the file cannot be written.
+    TypeError
+        If `of` is neither a tax nor an attribution.
     ValueError
-        If the attribution was made with a `method` other than "path".
+        If it is of other traces, the attribution was made with another `method`, or the
+        name has another ending.
+
+    Examples
+    --------
+    >>> import synctax
+    >>> job = synctax.load(["examples/tp4-fsdp2"])  # doctest: +SKIP
+    >>> tax = synctax.measure(job, steps=range(2, 3))  # doctest: +SKIP
+    >>> synctax.write_overlay(job, synctax.attribute(tax), "job.json.gz")  # doctest: +SKIP
+    <Overlay: 8 ranks, 3,780 events, 56 waits>
     """
-    choice = choice or Choice()
-    tax, found = measured.tax, measured.found
+    measured, path = _measured(job, of), Path(target)
+    if not is_special(path) and not path.name.lower().endswith(SUFFIXES):
+        raise ValueError(
+            f"the name {path.name!r} is none of a trace; end it in {' or '.join(SUFFIXES)}"
+        )
+    choice, compressed = choice or Choice(), not path.name.lower().endswith(".json")
+    with replacing(path) as file, folder_beside(path) as folder:
+        clocks = job_clocks(measured.tax.matches)
+        moved = Moved.of(job, measured.tax, clocks)
+        tasks = _tasks(measured, moved, choice)
+        results = map_files(
+            partial(_piece, tasks, folder, compressed),
+            list(tasks),
+            workers=workers,
+            on_progress=on_progress,
+        )
+        pieces = tuple(_read(result) for result in results)
+        return _join(measured, (clocks, moved, pieces), choice, file, compressed=compressed)
+
+
+def _measured(job: Job, of: "Tax | Attribution") -> _Measured:
+    """Check that what is drawn belongs to the traces."""
+    from synctax.attribution.attribute import Attribution
+
+    if not isinstance(of, (Tax, Attribution)):
+        raise TypeError(
+            f"an overlay is of a tax or an attribution, not of {type(of).__name__}"
+        )
+    tax, found = (of, None) if isinstance(of, Tax) else (of.tax, of)
     if found is not None and found.options.method != "path":
         raise ValueError(f"method {found.options.method!r} keeps no paths to draw")
-    matches, clocks = tax.matches, job_clocks(tax.matches)
-    moved = Moved.of(measured.job, tax, clocks)
-    culprits = {} if found is None else culprit_spans(found)
-    tasks = tasks_of(tax, culprits, moved, choice.keep)
-    paths = [task.path for task in tasks]
-    results = map_files(
-        partial(_piece, {task.path: task for task in tasks}, folder, choice.compressed),
-        paths,
-        workers=workers,
-        on_progress=on_progress,
-    )
-    pieces = tuple(_read(result) for result in results)
+    if not {one.path for one in tax.matches.ranks} <= {one.path for one in job.facts}:
+        raise ValueError("the tax is of other traces than the job")
+    if not tax.used.any():
+        reasons = "; ".join(f"{note.count:,} {note.detail}" for note in tax.excluded()[:3])
+        raise SynctaxError(
+            f"none of {int(tax.shown.sum()):,} collectives can be measured, so there is "
+            f"nothing to draw ({reasons or 'no collectives'}); synctax inspect says what "
+            "the traces hold"
+        )
+    return _Measured(job, tax, found)
+
+
+def _tasks(measured: _Measured, moved: Moved, choice: Choice) -> dict[str, Task]:
+    """Say what to make of each file."""
+    culprits = {} if measured.found is None else culprit_spans(measured.found)
+    tasks = tasks_of(measured.tax, culprits, moved, choice.keep)
+    return {task.path: task for task in tasks}
+
+
+def _join(
+    measured: _Measured,
+    made: tuple[tuple[RankClock, ...], Moved, tuple[RankPiece, ...]],
+    choice: Choice,
+    file: BinaryIO,
+    *,
+    compressed: bool,
+) -> Overlay:
+    """Draw, and write the file of what was made of each rank."""
+    (clocks, moved, pieces), matches = made, measured.tax.matches
     sheet = Sheet(moved.shift_ns)
-    drawn = _Counted(_drawn(tax, found, choice, sheet, pieces))
-    size = join(
-        out,
+    drawn = _Counted(_drawn(measured.tax, measured.found, choice, sheet, pieces))
+    sizes = join(
+        file,
         [head(moved.base_ns, clocks, pieces)],
         [piece.piece for piece in pieces],
         tail(drawn, moved, matches.ranks, clocks, pieces),
-        compressed=choice.compressed,
+        compressed=compressed,
     )
     return Overlay(
         matches=matches,
         clocks=clocks,
         pieces=pieces,
         base_ns=moved.base_ns,
-        text_bytes=size,
+        text_bytes=sizes.text_bytes,
+        file_bytes=sizes.file_bytes,
         waits=sheet.waits,
         paths=sheet.paths,
+        culprits=sheet.culprits,
         arrows=sheet.arrows,
         drawn=drawn.count,
         notes=(*clock_notes(matches, clocks, moved), *_notes(pieces, sheet)),

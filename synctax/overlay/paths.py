@@ -4,9 +4,10 @@ Viewers bind an arrow to the slice that began last on its thread, ended or not; 
 slices of a path have a thread of their own, on which nothing else begins in between.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NewType
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from synctax.attribution.labels import (
     thread_text,
 )
 from synctax.attribution.results import Why
+from synctax.graph.model import NodeKind
 from synctax.overlay.drawn import (
     CATEGORY,
     COLLECTIVE_COLOUR,
@@ -29,16 +31,25 @@ from synctax.overlay.drawn import (
     process_of,
     slice_text,
 )
+from synctax.overlay.events import Span
 from synctax.overlay.rewrite import CULPRIT_COLOUR, time_text
+from synctax.overlay.viewers import apart, around
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
+
+_EVENTS = (NodeKind.GPU, NodeKind.COLLECTIVE, NodeKind.SLICE)
+"""Kinds of items that are events of a trace, whole or a part of one."""
 
 TRACK = "critical path"
 """Track of a rank that the paths through it lie on; arrows are called the same."""
 
 PATH_COLOUR = "generic_work"
 """A colour that chrome://tracing knows by name."""
+
+
+Arrow = NewType("Arrow", int)
+"""Number of an arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +71,25 @@ def largest(found: "Attribution", most: int) -> list[int]:
     return numbers
 
 
-def culprit_spans(found: "Attribution") -> dict[int, dict[int, int]]:
-    """Start and duration of what is to blame, on its rank's clock, by position."""
-    spans: dict[int, dict[int, int]] = {}
+def culprit_spans(found: "Attribution") -> dict[int, Counter[tuple[Span, int]]]:
+    """Count the events that are to blame, by position: span and kind of each.
+
+    Times are on the clock of the rank. What a thread did while nothing is logged, and the
+    part of a call in which it waited, is no event.
+    """
+    events: dict[int, set[tuple[int, tuple[Span, int]]]] = {}
     for number in np.flatnonzero(found.used).tolist():
         row = int(found.results.culprit[number])
         if row < 0:
             continue
         items = culprit_items(found, number)
+        if int(items.kind[row]) not in _EVENTS or items.name[row] < 0:
+            continue
         start, end = int(items.full_start_ns[row]), int(items.full_end_ns[row])
-        spans.setdefault(int(found.slow.rank[number]), {})[start] = end - start
-    return spans
+        span = start, end - start, found.texts[items.name[row]]
+        one = int(items.lane[row]), (span, int(items.source[row]))
+        events.setdefault(int(found.slow.rank[number]), set()).add(one)
+    return {at: Counter(known for _, known in those) for at, those in events.items()}
 
 
 def draw_paths(
@@ -141,26 +160,36 @@ def _path(
     begin, number = which
     slot, rank = int(found.results.slot[number]), int(found.slow.rank[number])
     _, arrival, end = sheet.ends[slot, rank]
-    place = rank, sheet.threads.lane((rank, TRACK), begin, end + 1)
     name = collective_text(found.tax, slot)
+    starts = [*(item.start_ns for item in items), arrival]
+    times = [
+        apart((item.start_ns, item.end_ns - item.start_ns), after)
+        for item, after in zip(items, starts[1:], strict=True)
+    ]
+    whole = around(begin, [*times, (arrival, end - arrival)])
+    place = rank, sheet.threads.lane((rank, TRACK), whole)
     sheet.paths += 1
     args = {
         **collective_args(found.tax, slot),
         "culprit": culprit_text(found, number),
         "late_before_us": int(found.results.carried_ns[number]) / NS_PER_US,
     }
-    # 1 ns longer: viewers that add floats must not see it end before what lies in it
-    times = begin, end + 1 - begin
-    yield slice_text(place, f"path to {name}", times, args, PATH_COLOUR)
-    for item in items:
+    yield slice_text(place, f"path to {name}", whole, args, PATH_COLOUR)
+    # an arrow stands between the slices that it leads from and to: where viewers see
+    # both at one time, the order of the file decides what it is bound to
+    tail: Arrow | None = None
+    for item, its_times in zip(items, times, strict=True):
         title = f"culprit: {item.name}" if item.blamed else item.name
         colour = CULPRIT_COLOUR if item.blamed else PATH_COLOUR
-        times = item.start_ns, item.end_ns - item.start_ns
-        yield slice_text(place, title, times, item.args, colour)
+        sheet.culprits += item.blamed
+        yield slice_text(place, title, its_times, item.args, colour)
+        if tail is not None:
+            yield _end(tail, place, item.start_ns)
+        tail = _arrow(sheet)
+        yield _begin(tail, place, item.end_ns - 1)
     yield slice_text(place, name, (arrival, end - arrival), {}, COLLECTIVE_COLOUR)
-    starts = [*(item.start_ns for item in items[1:]), arrival]
-    for item, after in zip(items, starts, strict=False):
-        yield from _arrow(sheet, (place, item.end_ns - 1), (place, after))
+    if tail is not None:
+        yield _end(tail, place, arrival)
     yield from _to_waits(found, slot, (place, arrival), sheet)
 
 
@@ -174,21 +203,29 @@ def _to_waits(
         if not waits.wait_ns[entry] or (slot, rank) not in sheet.ends:
             continue
         tid, start, end = sheet.ends[slot, rank]
-        if tail[1] >= end:  # clocks are not known that well
+        if tail[1] + 1 >= end:  # clocks are not known that well
             sheet.arrows_left_out += 1
             continue
-        yield from _arrow(sheet, tail, ((rank, tid), max(tail[1], start)))
+        arrow = _arrow(sheet)
+        yield _begin(arrow, *tail)
+        yield _end(arrow, (rank, tid), max(tail[1], start))
 
 
-def _arrow(
-    sheet: Sheet, tail: tuple[Place, int], head: tuple[Place, int]
-) -> Iterator[bytes]:
+def _arrow(sheet: Sheet) -> Arrow:
     sheet.arrows += 1
-    for phase, ((position, tid), at) in ((b"s", tail), (b"f", head)):
-        yield (
-            b'{"ph":"%s","pid":%d,"tid":%d,"ts":%s,"cat":"%s","name":"%s","id":%d%s}'
-            % (
-                phase, process_of(position), tid, time_text(at), CATEGORY.encode(),
-                TRACK.encode(), sheet.arrows, b',"bp":"e"' if phase == b"f" else b"",
-            )
-        )  # fmt: skip
+    return Arrow(sheet.arrows)
+
+
+def _begin(arrow: Arrow, place: Place, at_ns: int) -> bytes:
+    return _arrow_text(b"s", arrow, place, at_ns) + b"}"
+
+
+def _end(arrow: Arrow, place: Place, at_ns: int) -> bytes:
+    return _arrow_text(b"f", arrow, place, at_ns) + b',"bp":"e"}'
+
+
+def _arrow_text(phase: bytes, arrow: Arrow, place: Place, at_ns: int) -> bytes:
+    return b'{"ph":"%s","pid":%d,"tid":%d,"ts":%s,"cat":"%s","name":"%s","id":%d' % (
+        phase, process_of(place[0]), place[1], time_text(at_ns), CATEGORY.encode(),
+        TRACK.encode(), arrow,
+    )  # fmt: skip

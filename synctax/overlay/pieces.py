@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import NamedTuple, Protocol
 
 from isal import isal_zlib
 
@@ -26,6 +26,32 @@ class Piece:
     plain_bytes: int
 
 
+class Sizes(NamedTuple):
+    """Bytes of text, and bytes of the file that it became."""
+
+    text_bytes: int
+    file_bytes: int
+
+
+class Writes(Protocol):
+    """Takes bytes."""
+
+    def write(self, data: bytes, /) -> int:
+        """Take bytes, and tell how many."""
+
+
+class _Counting:
+    """Counts what is written: what is no regular file does not tell."""
+
+    def __init__(self, out: Writes) -> None:
+        self._out = out
+        self.count = 0
+
+    def write(self, data: bytes, /) -> int:
+        self.count += len(data)
+        return self._out.write(data)
+
+
 class Deflated:
     """Compresses text into an open file so that pieces can be joined.
 
@@ -34,7 +60,7 @@ class Deflated:
     file : binary file
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: Writes) -> None:
         self._file = file
         self._deflate = isal_zlib.compressobj(LEVEL, wbits=_RAW)
         self.crc = 0
@@ -55,7 +81,7 @@ class Deflated:
 class Plain:
     """Writes text as it is; otherwise as `Deflated`."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: Writes) -> None:
         self._file = file
         self.crc = 0
         self.plain_bytes = 0
@@ -70,23 +96,23 @@ class Plain:
 
 
 def join(
-    out: BinaryIO,
+    out: Writes,
     head: Iterable[bytes],
     pieces: Iterable[Piece],
     tail: Iterable[bytes],
     *,
     compressed: bool,
-) -> int:
+) -> Sizes:
     """Write head, pieces and tail as one text; each piece is removed once it is in.
 
     Compressed it is one member of gzip, which every reader takes.
 
     Returns
     -------
-    int
-        Bytes of text.
+    Sizes
+        Of the text, and of what was written.
     """
-    new = Deflated if compressed else Plain
+    new, out = Deflated if compressed else Plain, _Counting(out)
     crc = size = 0
     if compressed:
         out.write(_HEAD)
@@ -110,4 +136,4 @@ def join(
     write(tail, last=True)
     if compressed:
         out.write(struct.pack("<II", crc, size & 0xFFFFFFFF))
-    return size
+    return Sizes(size, out.count)

@@ -14,9 +14,10 @@ from synctax.arrays import I64, NS_PER_US, Bool
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
 from synctax.overlay.choice import Keep
-from synctax.overlay.events import Event, Reading, key_text
-from synctax.overlay.links import GPU_CATEGORIES, PLAIN_ID, Links
+from synctax.overlay.events import Event, Reading, Span, key_text, name_of
+from synctax.overlay.links import GPU_CATEGORIES, PLAIN_ID, Links, Selected
 from synctax.overlay.pieces import Deflated, Piece, Plain
+from synctax.trace.kineto_keys import CATEGORIES
 from synctax.trace.times import parse_us
 
 PIDS_A_RANK = 1_000
@@ -44,6 +45,7 @@ _MAX_PIDS = 2**32 - 1
 _PHASE = re.compile(rb'"[A-Za-z]"')
 _SCALAR = re.compile(rb'["\-0-9tfn]')
 _NONE = msgspec.Raw(b"")
+_NO_TEXT = msgspec.Raw(b'""')
 _MARK = b',"cname":"' + CULPRIT_COLOUR.encode() + b'","synctax":'
 
 
@@ -60,11 +62,13 @@ class Task:
         rank's clock is ahead, less the base of the overlay.
     least_ns, most_ns : int
         Times as written, between which an event may lie.
-    steps_ns : (int, int) or None
-        Only what lies between these, and what that leads to.
+    selected : Selected or None
+        The steps that are kept; None for all.
     keep : Keep
-    collectives, culprits : mapping of int to int
-        Start, as written, and duration of collectives, and of kernels to colour.
+    collectives : frozenset of Span
+        What `keep` calls so; times as written.
+    culprits : mapping of (Span, EventKind) to int
+        How many events of each name, time and kind are coloured.
     """
 
     path: str
@@ -72,10 +76,10 @@ class Task:
     shift_ns: int
     least_ns: int
     most_ns: int
-    steps_ns: tuple[int, int] | None
+    selected: Selected | None
     keep: Keep
-    collectives: Mapping[int, int]
-    culprits: Mapping[int, int]
+    collectives: frozenset[Span]
+    culprits: Mapping[tuple[Span, int], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +136,10 @@ def rewrite(
         If the file cannot be read, or has more processes or threads than any trace.
     """
     links = None
-    if task.steps_ns is not None:
-        links = Links(task.steps_ns)
-        for events in Reading(task.path):
+    if task.selected is not None:
+        links = Links(task.selected)
+        on_bytes = _Half(on_bytes)
+        for events in Reading(task.path, on_bytes):
             links.add(events)
     reading = Reading(task.path, on_bytes)
     rewriter = _Rewriter(task, links)
@@ -178,10 +183,25 @@ def time_text(time_ns: int) -> bytes:
     return b"%s%d.%s" % (sign, us, (b"%03d" % rest).rstrip(b"0"))
 
 
+class _Half:
+    """Passes on half of what is counted: a file that is read twice is read once."""
+
+    def __init__(self, on_bytes: Callable[[int], None]) -> None:
+        self._on_bytes = on_bytes
+        self._rest = 0
+
+    def __call__(self, count: int) -> None:
+        half, self._rest = divmod(count + self._rest, 2)
+        self._on_bytes(half)
+
+
 class _Rewriter:
     def __init__(self, task: Task, links: "Links | None") -> None:
         self._task = task
         self._links = links
+        self._collectives = {span[:2] for span in task.collectives}
+        self._culprits = Counter(task.culprits)
+        self._culprit_times = {span[:2] for span, _ in task.culprits}
         self._first_pid = (task.position + 1) * PIDS_A_RANK
         self._first_tid = (task.position + 1) * TIDS_A_RANK
         if self._first_tid + TIDS_A_RANK > _MAX_PIDS:
@@ -265,7 +285,9 @@ class _Rewriter:
             return False
         if self._task.keep == "gpu":
             return bytes(event.get("cat", _NONE)) in GPU_CATEGORIES
-        return self._task.collectives.get(start) == duration
+        return (start, duration) in self._collectives and (
+            (start, duration, name_of(event)) in self._task.collectives
+        )
 
     def _place(self, event: Event) -> tuple[int, int]:
         own_pid, own_tid = bytes(event.get("pid", _NONE)), bytes(event.get("tid", _NONE))
@@ -298,15 +320,26 @@ class _Rewriter:
             for key in ("id", "bind_id")
             if key in event
         ]
-        marked = duration is not None and self._task.culprits.get(start) == duration
+        marked = duration is not None and self._blamed(event, start, duration)
         for key, value in event.items():
             if key not in CHANGED and not (marked and key == "cname"):
                 parts.append(b"," + key_text(key) + bytes(value))
         if marked:
-            self.coloured += 1
             parts.append(_MARK + (bytes(event.get("cname", _NONE)) or b"null"))
         parts.append(b"},\n")
         return b"".join(parts)
+
+    def _blamed(self, event: Event, start: int, duration: int) -> bool:
+        """Whether an event is a culprit; of twins, as many are as there are culprits."""
+        if (start, duration) not in self._culprit_times:
+            return False
+        kind = CATEGORIES.get(orjson.loads(bytes(event.get("cat", _NO_TEXT))))
+        known = (start, duration, name_of(event)), -1 if kind is None else int(kind)
+        if self._culprits[known] <= 0:
+            return False
+        self._culprits[known] -= 1
+        self.coloured += 1
+        return True
 
     def _id(self, text: bytes) -> int:
         if PLAIN_ID.fullmatch(text) and int(text) < ID_LIMIT:

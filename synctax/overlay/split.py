@@ -1,7 +1,9 @@
 """Give the traces back that an overlay was made of."""
 
+import errno
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 import msgspec
 
 from synctax.errors import BadInputError
+from synctax.files import folder_beside
 from synctax.overlay.container import METADATA_KEY, SCHEMA
 from synctax.overlay.events import Event, Reading, key_text
 from synctax.overlay.pieces import join
@@ -18,6 +21,9 @@ from synctax.trace.source import Damage, open_file, plain_blocks
 from synctax.trace.times import parse_us
 
 _START = b'"' + METADATA_KEY.encode() + b'":'
+_COMPRESSED = (".zst", ".zstd")
+"""Endings of compressed files; those that come back are gzip."""
+
 _HEAD = f'{{"displayTimeUnit":"ms","otherData":{{"synctax":"{SCHEMA}"'.encode()
 
 
@@ -56,13 +62,15 @@ def split(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> tuple
     Events have the times, durations and arguments that they had, and are in their order;
     spelling may differ (times have the digits they need), and names of processes come
     last. What `--steps` and `--keep` left out, and what could not be shown, is gone.
+    The files are there all or none of them.
 
     Parameters
     ----------
     path : path
         As `synctax overlay` writes it.
     folder : path
-        Where the files go, by the names they had; it is made if need be.
+        Where the files go, by the names they had; it is made if need be. Those that were
+        compressed are gzip, and end in `.gz` now.
 
     Returns
     -------
@@ -75,16 +83,33 @@ def split(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> tuple
         If the file is no overlay, or not a whole one, or names a file outside the folder.
     FileExistsError
         If a file is there already.
+    OSError
+        If a file cannot be written.
+
+    Examples
+    --------
+    >>> import synctax
+    >>> synctax.split_overlay("job.json.gz", "traces-again")  # doctest: +SKIP
     """
-    name = os.fspath(path)
+    name, whole = os.fspath(path), Path(folder)
     about = _about(name)
-    places = [_inside(Path(folder), rank.file, name) for rank in about.ranks]
+    places = _places(about.ranks, name)
+    for place in places:
+        if (whole / place).exists():
+            raise FileExistsError(errno.EEXIST, "is there already", str(whole / place))
+    whole.parent.mkdir(parents=True, exist_ok=True)
     events = _single(name)
-    for rank, place in zip(about.ranks, places, strict=True):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with place.open("xb") as file:
-            join(file, _texts(rank, events, name), (), (), compressed=place.suffix == ".gz")
-    return tuple(places)
+    with folder_beside(whole / "split" if whole.exists() else whole) as parts:
+        for rank, place in zip(about.ranks, places, strict=True):
+            part = parts / place
+            part.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as file:
+                texts = _texts(rank, events, name)
+                join(file, texts, (), (), compressed=place.suffix == ".gz")
+        for place in places:
+            (whole / place).parent.mkdir(parents=True, exist_ok=True)
+            (parts / place).replace(whole / place)
+    return tuple(whole / place for place in places)
 
 
 def _about(path: str) -> _About:
@@ -112,13 +137,32 @@ def _about(path: str) -> _About:
     return about
 
 
-def _inside(folder: Path, name: str, path: str) -> Path:
-    place = folder / name
-    if os.path.isabs(name) or ".." in Path(name).parts or not Path(name).name:  # noqa: PTH117
+def _places(ranks: list[_Rank], path: str) -> list[Path]:
+    """Where the file of each rank goes in the folder; no two go to one place."""
+    places = [_inside(rank.file, path) for rank in ranks]
+    as_gzip = [
+        place.with_suffix(".gz") if place.suffix.lower() in _COMPRESSED else place
+        for place in places
+    ]
+    count = Counter(as_gzip)
+    found = [
+        # two traces may differ in how they are compressed and else be called the same
+        place.with_name(f"{place.name}.gz") if place != new and count[new] > 1 else new
+        for place, new in zip(places, as_gzip, strict=True)
+    ]
+    twice = next((place for place, many in Counter(found).items() if many > 1), None)
+    if twice is not None:
+        raise BadInputError(f"{path}: names the file {str(twice)!r} twice")
+    return found
+
+
+def _inside(name: str, path: str) -> Path:
+    place = Path(name)
+    if place.is_absolute() or ".." in place.parts or not place.name or "\0" in name:
         raise BadInputError(
             f"{path}: names the file {name!r}, which is no place in a folder"
         )
-    return place.with_suffix(".gz") if place.suffix == ".zst" else place
+    return place
 
 
 def _single(path: str) -> Iterator[Event]:

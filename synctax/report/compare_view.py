@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.comparison.verdict import signed_us, verdict
+from synctax.comparison.verdict import (
+    MOST_LEADS,
+    STEP,
+    TAXES,
+    TRANSFER,
+    changed,
+    signed_us,
+    verdict,
+    worth_telling,
+)
 from synctax.report import tables
 from synctax.report.tables import Field, Sentence, column, records
 from synctax.texts import (
@@ -31,7 +40,23 @@ MOST_CULPRITS = 8
 MARK = "*"
 """Stands after a difference that is more than chance explains."""
 
-_TOLD = ("resampled", "one_run", "run_in_both")
+_TOLD = ("resampled", "one_run", "unequal", "run_in_both")
+
+_STATISTICS = {
+    "tax_max_us_median": "median",
+    "tax_max_us_mean": "mean",
+    "tax_mean_us_mean": "wait",
+}
+"""Columns of the tax."""
+
+_WORDS = {
+    "tax_max_us_median": "median tax, what the first rank to arrive waits",
+    "tax_max_us_mean": "mean tax, what the first rank to arrive waits",
+    "tax_mean_us_mean": "mean wait of a rank",
+}
+"""What A and B are then of."""
+
+_BUSBW = "busbw_gb_per_s_median"
 
 
 def parts(found: "Comparison") -> "list[RenderableType]":
@@ -47,29 +72,73 @@ def parts(found: "Comparison") -> "list[RenderableType]":
 
 
 def _table(found: "Comparison") -> "RenderableType":
+    """Lay out a row for each group and operation, below that of the step.
+
+    Columns with a number that the verdict names stay, however narrow the terminal is; A, B
+    and the first difference are of the statistic of the tax that it names first.
+    """
+    told = {one.quantity for one in worth_telling(found)[:MOST_LEADS]}
+    main = _statistic(found)
+    step = found.find(None, None, STEP)
     rows = found.rows
 
     def of(name: str) -> "list[Change | None]":
         return [found.find(*row, name) for row in rows]
 
-    level = percent(found.options.level)
-    median, mean = of("tax_max_us_median"), of("tax_max_us_mean")
+    def cells(name: str, show: "Callable[[Change | None], str]") -> list[str]:
+        return [*([show(step)] if step else []), *map(show, of(name))]
+
+    def rank(name: str, other: int) -> int:
+        return 0 if name in told else other
+
+    def pair(name: str, title: str, show: Callable[[float], str], rank: int) -> Field:
+        blank = [""] if step else []
+        return Field(title, [*blank, *_pair(of(name), show)], rank=rank)
+
+    def change(name: str, title: str, signed: Callable[[float], str], rank: int) -> Field:
+        blank = [""] if step else []
+        own = [_change(found, one, signed) for one in of(name)]
+        return Field(title, [*blank, *own], rank=rank)
+
+    statistic = _STATISTICS[main]
+    more = [name for name in TAXES[:2] if name != main]
+    more += [name for name in TAXES[2:] if name != main and name in told]
+    last = [_last(one) for one in of("straggler_share")]
     return tables.table(
         [
-            Field("group", [group for group, _ in rows], right=False),
-            Field("op", [op for _, op in rows], right=False),
-            Field("n", [_both(one, _count) for one in median], rank=3),
-            Field("tax A", [_side(one, "a", time_us) for one in median]),
-            Field("tax B", [_side(one, "b", time_us) for one in median]),
-            Field("B − A", [_change(found, one) for one in median]),
-            Field(level, [_ends(one) for one in median], rank=1),
-            Field("mean B − A", [_change(found, one) for one in mean], rank=2),
-            Field("of step", _pair(of("wait_share_of_step"), percent), rank=2),
-            Field("transfer", _pair(of("transfer_us_median"), time_us), rank=3),
-            Field("busbw", _pair(of("busbw_gb_per_s_median"), rate_gb_per_s), rank=5),
-            Field("last", [_last(one) for one in of("straggler_share")], rank=4),
+            Field(
+                "group", [*(["step"] if step else []), *(g for g, _ in rows)], right=False
+            ),
+            Field(
+                "op", [*(["mean time"] if step else []), *(o for _, o in rows)], right=False
+            ),
+            Field(
+                "n",
+                [*([""] if step else []), *(_both(one, _count) for one in of(main))],
+                rank=5,
+            ),
+            Field(f"{statistic} A", cells(main, partial(_side, side="a")), rank=1),
+            Field(f"{statistic} B", cells(main, partial(_side, side="b")), rank=1),
+            Field("B − A", cells(main, partial(_change, found))),
+            Field(percent(found.options.level), cells(main, _ends), rank=2),
+            *(
+                change(name, f"{_STATISTICS[name]} B − A", signed_us, rank(name, 3))
+                for name in more
+            ),
+            pair("wait_share_of_step", "of step", percent, 3),
+            pair(TRANSFER, "transfer", time_us, 4),
+            change(TRANSFER, "transfer B − A", signed_us, rank(TRANSFER, 4)),
+            pair(_BUSBW, "busbw", rate_gb_per_s, 6),
+            change(_BUSBW, "busbw B − A", partial(_signed, show=rate_gb_per_s), 6),
+            Field("last", [*([""] if step else []), *last], rank=5),
         ]
     )
+
+
+def _statistic(found: "Comparison") -> str:
+    """Choose the statistic of the tax that is shown: the first in the verdict."""
+    every = worth_telling(found)[:MOST_LEADS]
+    return next((one.quantity for one in every if one.quantity in TAXES), TAXES[0])
 
 
 def _count(one: "Change", side: int) -> str:
@@ -83,8 +152,8 @@ def _both(one: "Change | None", show: "Callable[[Change, int], str]") -> str:
     return before if before == after else f"{before} → {after}"
 
 
-def _side(one: "Change | None", side: str, show: Callable[[float], str]) -> str:
-    return ABSENT if one is None else show(getattr(one.found, side))
+def _side(one: "Change | None", side: str) -> str:
+    return ABSENT if one is None else time_us(getattr(one.found, side))
 
 
 def _pair(changes: "list[Change | None]", show: Callable[[float], str]) -> list[str]:
@@ -96,12 +165,14 @@ def _pair(changes: "list[Change | None]", show: Callable[[float], str]) -> list[
     ]
 
 
-def _change(found: "Comparison", one: "Change | None") -> str:
-    from synctax.comparison.verdict import changed
-
+def _change(
+    found: "Comparison",
+    one: "Change | None",
+    show: Callable[[float], str] = signed_us,
+) -> str:
     if one is None or np.isnan(one.found.difference):
         return f"only in {one.only_in.upper()}" if one and one.only_in else ABSENT
-    return signed_us(one.found.difference) + (MARK if changed(found, one) else " ")
+    return show(one.found.difference) + (MARK if changed(found, one) else " ")
 
 
 def _ends(one: "Change | None") -> str:
@@ -119,14 +190,17 @@ def _last(one: "Change | None") -> str:
 
 
 def _footer(found: "Comparison") -> "list[RenderableType]":
-    """Say what a star means, and what was drawn."""
-    level = found.options.level
-    star = (
-        f"{MARK} more than chance explains, with all {found.tested} numbers looked "
-        f"at together (Benjamini-Hochberg, {percent(1 - level)})"
-    )
-    told = [note.detail for note in found.notes if note.reason in _TOLD]
-    return [Sentence(star), *(Sentence(text) for text in told)]
+    """Say what the columns are of, what a star means, and what was drawn."""
+    statistic = _WORDS[_statistic(found)]
+    said = [f"columns A and B: {statistic}"]
+    if found.changed.any():
+        level = found.options.level
+        said.append(
+            f"{MARK} more than chance explains, with all {found.tested} numbers looked "
+            f"at together (Benjamini-Hochberg, {percent(1 - level)})"
+        )
+    said += [note.detail for note in found.notes if note.reason in _TOLD]
+    return [Sentence(text) for text in said]
 
 
 def ranks(result: "Result") -> "list[RenderableType]":
@@ -149,8 +223,11 @@ def ranks(result: "Result") -> "list[RenderableType]":
                 column(waits, "b", "B", time_us),
                 _marked(waits, "difference", signed_us),
                 _interval(waits, "difference", signed_us),
-                Field("last A → B", [_arrow(row, percent) for row in lasts], rank=2),
-                Field("", [_star(row) for row in lasts], rank=3),
+                Field(
+                    "last A → B",
+                    [_arrow(row, percent) + _star(row) for row in lasts],
+                    rank=2,
+                ),
             ]
         ),
         "",
@@ -208,9 +285,7 @@ def fit(found: "Comparison", result: "Result") -> "list[RenderableType]":
     """
     fits = found.fits
     if fits is None or not fits.changes:
-        why = fits.refused if fits is not None else ()
-        sides = zip("AB", why, strict=False)
-        return [Sentence(f"{side}: {text}") for side, text in sides if text]
+        return [Sentence(text) for text in fits.why_not] if fits is not None else []
     rows = records(result.frame)
     cells = [(row, _show(row["quantity"])) for row in rows]
     one, two = fits.a, fits.b

@@ -69,9 +69,9 @@ def growth(result: "Result") -> "RenderableType":
         column(rows, "tau_us", "Gumbel", time_us),
         _between(rows, "tau", level, rank=1),
         column(rows, "tau_gev_us", "GEV", time_us),
-        _between(rows, "tau_gev", level, rank=3),
+        _between(rows, "tau_gev", level, rank=2),
         column(rows, "tau_lmoments_us", "L-moments", time_us, rank=5),
-        column(rows, "tau_deviations_us", "deviations", time_us, rank=2),
+        column(rows, "tau_deviations_us", "deviations", time_us, rank=3),
         _between(rows, "tau_deviations", level, rank=4),
         column(rows, "measured_us", "measured", time_us),
     ]

@@ -23,7 +23,7 @@ WIDTH = 48
 HEIGHT = 8
 
 NAME_WIDTH = 44
-NAME_LEAST = 20
+NAME_LEAST = 18
 
 
 def parts(found: "Recovered", result: "Result") -> "list[RenderableType]":
@@ -65,7 +65,7 @@ def doses(result: "Result") -> "RenderableType":
         column(rows, "judged", "judged"),
         column(rows, "expected_us_median", "to show", time_us, rank=4),
         column(rows, "tax_max_us_median", "tax", time_us),
-        _between(rows, "tax_max_us_p10", "tax_max_us_p90", "10 - 90 %", time_us, rank=5),
+        _between(rows, "tax_max_us_p10", "tax_max_us_p90", "10 to 90 %", time_us, rank=5),
         column(rows, "excess_us_median", "over 0", _signed, rank=2),
         column(rows, "rank_named_share", "rank", percent, rank=1),
         column(rows, "operator_named_share", "operator", percent, rank=1),
@@ -82,7 +82,7 @@ def _between(
     rows: Sequence[dict[str, Any]], low: str, high: str, title: str, show: Any, *, rank: int
 ) -> Field:
     cells = [
-        ABSENT if is_absent(row[low]) else f"{show(row[low])} - {show(row[high])}"
+        ABSENT if is_absent(row[low]) else f"{show(row[low])} to {show(row[high])}"
         for row in rows
     ]
     return Field(title, cells, rank=rank)
@@ -112,7 +112,7 @@ def collectives(result: "Result") -> "list[RenderableType]":
         column(rows, "op", "op", str, rank=3),
         column(rows, "index", "index"),
         column(rows, "step", "step", rank=5),
-        column(rows, "delayed_rank", "delayed"),
+        column(rows, "delayed_rank", "delayed", rank=1),
         column(rows, "operator", "operator", short, rank=6),
         column(rows, "delay_us", "delay", time_us),
         column(rows, "expected_us", "to show", time_us, rank=5),

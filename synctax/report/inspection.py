@@ -11,7 +11,7 @@ from synctax.collectives.load import NOT_A_TRACE, Job
 from synctax.collectives.overview import GroupRow, Overview, Verdict
 from synctax.notes import Note
 from synctax.report.output import Result, note_text
-from synctax.report.tables import Field, table
+from synctax.report.tables import Field, Sentence, table
 from synctax.schema import INSPECT_FILES, INSPECT_GROUPS
 from synctax.texts import ABSENT, number, size_bytes, time_us
 from synctax.trace.assign import FileStatus
@@ -24,6 +24,9 @@ MANY_FILES = 16
 """With more files than this, those that are alike are counted instead of listed."""
 
 SHOWN_ALIKE = 8
+
+_SUBJECT = 11
+"""Columns of what a verdict is about; the verdict stands beside it."""
 
 Row = dict[str, Any]
 
@@ -57,15 +60,16 @@ def parts(job: Job, seen: Overview, *, every_file: bool = False) -> "list[Render
         List every file, however many are alike.
     """
     folder = _common_folder([file.path for file in job.files])
-    lines = [
-        *_skipped(job, every_file=every_file),
-        *_notes(job, seen),
-        *_verdicts(seen.verdicts),
-    ]
+
+    def short(line: str) -> str:
+        return line.replace(folder, "") if folder else line
+
+    lines = [*_skipped(job, every_file=every_file), *_notes(job, seen)]
     return [
         *_files(job, folder, every_file=every_file),
         *_groups(seen.groups),
-        *(line.replace(folder, "") if folder else line for line in lines),
+        *map(short, lines),
+        *(Sentence(short(text), _SUBJECT) for text in _verdicts(seen.verdicts)),
     ]
 
 
@@ -267,7 +271,7 @@ def _notes(job: Job, seen: Overview) -> list[str]:
 
 def _verdicts(verdicts: Sequence[Verdict]) -> list[str]:
     return [
-        f"{v.subject + ':':<11}{v.answer + ': ' if v.answer else ''}{v.text}"
+        f"{v.subject + ':':<{_SUBJECT}}{v.answer + ': ' if v.answer else ''}{v.text}"
         for v in verdicts
     ]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from synctax.errors import SynctaxError
-from synctax.report.files import replacing
+from synctax.files import replacing
 from synctax.report.streams import (
     CLOSED_STDOUT,
     discard,

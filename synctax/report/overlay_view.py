@@ -20,7 +20,7 @@ LARGE_BYTES = 1_000_000_000
 """Plain text above which viewers in a browser run out of memory."""
 
 
-def envelope(made: "Overlay", file: str, file_bytes: int) -> dict[str, Any]:
+def envelope(made: "Overlay", file: str) -> dict[str, Any]:
     """Keys of the JSON beside the rows.
 
     Parameters
@@ -28,20 +28,19 @@ def envelope(made: "Overlay", file: str, file_bytes: int) -> dict[str, Any]:
     made : Overlay
     file : str
         Where it was written.
-    file_bytes : int
-        How large that is.
     """
     return {
         "file": file,
-        "size_bytes": file_bytes,
+        "size_bytes": made.file_bytes,
         "text_bytes": made.text_bytes,
         "base_ns": str(made.base_ns),
-        "events": sum(piece.events for piece in made.pieces),
+        "events": made.events,
         "drawn": made.drawn,
         "waits": made.waits,
         "paths": made.paths,
         "arrows": made.arrows,
-        "culprits_coloured": sum(piece.coloured for piece in made.pieces),
+        "culprits": made.culprits,
+        "culprits_coloured": made.coloured,
     }
 
 
@@ -70,19 +69,25 @@ def parts(
 
 
 def _sentences(made: "Overlay", extra: dict[str, Any]) -> list[str]:
-    ranks = len({one.rank for one in made.matches.ranks})
-    size = size_bytes(extra["size_bytes"])
+    size = size_bytes(made.file_bytes)
     lines = [
         (
-            f"{extra['file']}: {size}, {extra['events']:,} events of "
-            f"{counted(ranks, 'rank')} on one clock; {VIEWERS}"
+            f"{extra['file']}: {size}, {counted(made.events, 'event')} of {made.whose} "
+            f"on one clock; {VIEWERS}"
         ),
         (
             f"drawn in: {counted(made.waits, 'wait')}, "
-            f"{counted(made.paths, 'critical path')} with {counted(made.arrows, 'arrow')}, "
-            f"{counted(extra['culprits_coloured'], 'culprit')} coloured"
+            f"{counted(made.paths, 'critical path')} with {counted(made.arrows, 'arrow')} "
+            f"and {counted(made.culprits, 'culprit')}"
         ),
     ]
+    if made.coloured:
+        lines.append(f"coloured: {counted(made.coloured, 'event')} of the traces to blame")
+    elif made.culprits:
+        lines.append(
+            "coloured: no event of the traces; what is to blame are gaps between them, "
+            "parts of them, or what was left out"
+        )
     if made.text_bytes > LARGE_BYTES:
         lines.append(
             f"that is {size_bytes(made.text_bytes)} of text, more than a browser may hold: "
@@ -100,9 +105,9 @@ def _table(rows: list[dict[str, Any]]) -> "RenderableType":
         windows = [_known(row["window"]) for row in rows]
         fields.append(Field("window", windows, right=False, rank=3, least=12))
     fields += [
-        Field("offset", [_offset(row["offset_us"]) for row in rows]),
+        Field("offset", [offset_text(row["offset_us"]) for row in rows]),
         Field("drift", [_drift(row["drift_ppm"]) for row in rows], rank=4),
-        Field("residual", [_offset(row["residual_us"]) for row in rows]),
+        Field("residual", [offset_text(row["residual_us"]) for row in rows]),
         Field("collectives", [f"{row['collectives']:,}" for row in rows], rank=5),
         Field("linked", [row["linked"] for row in rows], right=False, rank=1),
         Field("events", [f"{row['events']:,}" for row in rows], rank=6),
@@ -114,7 +119,11 @@ def _known(value: Any) -> str:
     return ABSENT if value is None else str(value)
 
 
-def _offset(value_us: float) -> str:
+def offset_text(value_us: float) -> str:
+    """Write how far a clock is ahead: to 0.01 µs, or to the ms from 1 s on."""
+    if abs(value_us) >= 1e6:  # of a clock that is set otherwise, or lost its beginning
+        sign = "−" if value_us < 0 else ""
+        return f"{sign}{abs(value_us) / 1e6:,.3f} s"
     return f"{decimals(value_us)} µs"
 
 

@@ -92,7 +92,7 @@ def _models(models: Sequence[PairsSummary]) -> "RenderableType":
             Field("most", [_two(one.iteration_change_max) for one in models]),
             Field("S", [_two(one.factor_mean) for one in models]),
             Field(
-                "from – to",
+                "from to",
                 [_range(np.array([one.factor_min, one.factor_max])) for one in models],
             ),
             Field("slowed", [f"{one.pairs_slowed} of {one.pairs}" for one in models]),
@@ -131,7 +131,7 @@ def words(found: Pairs) -> Iterator[str]:
 
 
 def _range(values: np.ndarray) -> str:
-    return f"{_two(values.min())} – {_two(values.max())}"
+    return f"{_two(values.min())} to {_two(values.max())}"
 
 
 def _two(value: float) -> str:

@@ -137,7 +137,7 @@ def _alone(row: Row) -> str:
 def _memory_range(row: Row) -> str:
     low, high = size_bytes(row["memory_lo_bytes"]), size_bytes(row["memory_hi_bytes"])
     unit = high[high.rindex(" ") :]
-    return f"{low.removesuffix(unit)} – {high}"
+    return f"{low.removesuffix(unit)} to {high}"
 
 
 def _over_nics(row: Row) -> str:

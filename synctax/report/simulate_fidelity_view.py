@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from synctax.cluster.fidelity import Distance, Fidelity
 from synctax.report.tables import Field, Sentence, table
-from synctax.texts import ABSENT, counted, is_absent, number, seconds
+from synctax.texts import ABSENT, alike, counted, is_absent, number, seconds
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -32,10 +32,11 @@ def parts(fidelity: Fidelity) -> "Iterator[RenderableType]":
         f"{_shown(whole, whole.value)}, that of single jobs by "
         f"{_shown(single, single.value)} on average"
     )
+    show_s = alike(one.measured_s for one in rows)
     fields = [
         Field("", [TITLES[one.name] for one in rows], right=False),
-        Field("measured", [seconds(one.measured_s) for one in rows]),
-        Field("simulated", [seconds(one.simulated_s) for one in rows]),
+        Field("measured", [show_s(one.measured_s) for one in rows]),
+        Field("simulated", [show_s(one.simulated_s) for one in rows]),
         Field("off by", [_shown(one, one.value) for one in rows]),
     ]
     if fidelity.resamples:
@@ -55,4 +56,4 @@ def _shown(one: Distance, value: float) -> str:
 def _interval(one: Distance) -> str:
     if is_absent(one.lo):
         return ABSENT
-    return f"{_shown(one, one.lo)} – {_shown(one, one.hi)}"
+    return f"{_shown(one, one.lo)} to {_shown(one, one.hi)}"

@@ -12,7 +12,7 @@ from synctax.cluster.metrics import Times, by_width, makespan, spreads, times
 from synctax.cluster.simulation import Simulation
 from synctax.report import simulate_words as words
 from synctax.report.tables import Field, Sentence, table
-from synctax.texts import BYTES_PER_GB, number, percent, rate_gb_per_s, seconds
+from synctax.texts import BYTES_PER_GB, alike, number, percent, rate_gb_per_s
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -59,21 +59,32 @@ def parts(
 
 def _spread(found: Times) -> "RenderableType":
     """Lay out how times are spread over jobs."""
+    by_name = spreads(found)
+    show_s = alike([by_name["jct_s"].max])
     rows: list[tuple[str, str, Callable[[float], str]]] = [
-        ("JCT", "jct_s", seconds),
-        ("  waiting", "wait_s", seconds),
-        ("  training", "training_s", seconds),
-        ("    alone", "solo_s", seconds),
+        ("JCT", "jct_s", show_s),
+        ("  waiting", "wait_s", show_s),
+        ("  training", "training_s", show_s),
+        ("    alone", "solo_s", show_s),
         ("slowdown", "slowdown", number),
     ]
-    by_name = spreads(found)
-    titles = {"mean": "mean", "median": "median", "p90": "P90", "p99": "P99", "max": "most"}
+    ends = (
+        ("mean", "mean", 0),
+        ("median", "median", 2),
+        ("p90", "P90", 3),
+        ("p99", "P99", 1),
+        ("max", "most", 0),
+    )
     return table(
         [
             Field("", [title for title, _, _ in rows], right=False),
             *(
-                Field(title, [show(getattr(by_name[name], end)) for _, name, show in rows])
-                for end, title in titles.items()
+                Field(
+                    title,
+                    [show(getattr(by_name[name], end)) for _, name, show in rows],
+                    rank=rank,
+                )
+                for end, title, rank in ends
             ),
         ]
     )
@@ -96,6 +107,7 @@ def _jobs(simulation: Simulation, found: Times, top: int) -> "Iterator[Renderabl
     jobs, at = simulation.jobs, most_slowed(found, top).tolist()
     named = any(jobs.workload[one] for one in at)
     workload = Field("workload", [jobs.workload[one] for one in at], right=False, rank=1)
+    show_s = alike([*found.wait_s[at], *found.training_s[at], *found.solo_s[at]])
     yield table(
         [
             Field("job", [jobs.job_id[one] for one in at], right=False, least=8),
@@ -107,9 +119,9 @@ def _jobs(simulation: Simulation, found: Times, top: int) -> "Iterator[Renderabl
                 rank=2,
                 least=10,
             ),
-            Field("waits", [seconds(found.wait_s[one]) for one in at]),
-            Field("trains", [seconds(found.training_s[one]) for one in at]),
-            Field("alone", [seconds(found.solo_s[one]) for one in at], rank=3),
+            Field("waits", [show_s(found.wait_s[one]) for one in at]),
+            Field("trains", [show_s(found.training_s[one]) for one in at]),
+            Field("alone", [show_s(found.solo_s[one]) for one in at], rank=3),
             Field("slower", [f"{number(found.slowdown[one])} ×" for one in at]),
             Field("S", [number(simulation.factor[one]) for one in at], rank=4),
             *([workload] if named else []),
@@ -139,12 +151,13 @@ def _widths(simulation: Simulation) -> "RenderableType | None":
         return None
     longest = np.argsort(-widths.wait_max_s, kind="stable")[: 2 * FEW]
     at = np.sort(longest).tolist()
+    show_s = alike(widths.wait_max_s[at])
     return table(
         [
             Field("GPUs", [f"{widths.gpus[one]:,}" for one in at]),
             Field("jobs", [f"{widths.jobs[one]:,}" for one in at]),
-            Field("wait on average", [seconds(widths.wait_mean_s[one]) for one in at]),
-            Field("at most", [seconds(widths.wait_max_s[one]) for one in at]),
+            Field("wait on average", [show_s(widths.wait_mean_s[one]) for one in at]),
+            Field("at most", [show_s(widths.wait_max_s[one]) for one in at]),
             Field("slower", [f"{number(widths.slowdown_mean[one])} ×" for one in at]),
         ]
     )
@@ -156,6 +169,7 @@ def _pairs(simulation: Simulation) -> "RenderableType | None":
     if pairs is None or not pairs.job.size:
         return None
     most = range(min(FEW, pairs.job.size))
+    show_s = alike(pairs.shared_s[: len(most)])
 
     def name(job: int) -> str:
         return words.job_name(simulation.jobs, job)
@@ -164,8 +178,8 @@ def _pairs(simulation: Simulation) -> "RenderableType | None":
         [
             Field("slowed", [name(pairs.job[one]) for one in most], right=False, least=10),
             Field("by", [name(pairs.by[one]) for one in most], right=False, least=10),
-            Field("loses", [seconds(pairs.lost_s[one]) for one in most]),
-            Field("while sharing", [seconds(pairs.shared_s[one]) for one in most]),
+            Field("loses", [show_s(pairs.lost_s[one]) for one in most]),
+            Field("while sharing", [show_s(pairs.shared_s[one]) for one in most]),
         ]
     )
 
@@ -178,16 +192,17 @@ def _links(simulation: Simulation) -> "RenderableType | None":
     if not at:
         return None
     whole_s = makespan(simulation)
+    show_s = alike(use.busy_s[at])
     rates = [rate_gb_per_s(links.bytes_per_s[one] / BYTES_PER_GB) for one in at]
     title = "oversubscribed NIC" if not simulation.cluster.tiers else "oversubscribed link"
     return table(
         [
             Field(title, [links.name[one] for one in at], right=False),
             Field("carries", rates, rank=1),
-            Field("for", [seconds(use.oversubscribed_s[one]) for one in at]),
+            Field("for", [show_s(use.oversubscribed_s[one]) for one in at]),
             Field(
                 "of all time", [percent(use.oversubscribed_s[one] / whole_s) for one in at]
             ),
-            Field("busy", [seconds(use.busy_s[one]) for one in at], rank=2),
+            Field("busy", [show_s(use.busy_s[one]) for one in at], rank=2),
         ]
     )

@@ -169,7 +169,7 @@ def _of_jobs(jobs: Jobs, pool: str) -> Iterator[str]:
 def least_share(how: Contention) -> str:
     """Say what mosim leaves a job at least."""
     share = how.min_bandwidth_share
-    return f"at least {percent(share)} of a NIC a job" if share else "no least share"
+    return f"at least {100 * share:g} % of a NIC a job" if share else "no least share"
 
 
 def _model(how: Contention) -> str:

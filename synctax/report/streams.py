@@ -6,10 +6,21 @@ Parquet keep the names as they are.
 """
 
 import os
+import re
 import sys
+from textwrap import wrap
 from typing import IO
 
 CLOSED_STDOUT = "stdout is closed; leave it open, or write to a file with -o FILE"
+
+NARROWEST = 40
+"""Columns that a terminal is taken to have at least."""
+
+_UNKNOWN = 80
+"""Columns of a terminal that does not tell."""
+
+_UNIT = re.compile(r"(?<=\d) (?=(%|×|[nµm]?s|min|h|[kMGT]?B|[kMGT]?B/s|events?)([^\w/]|$))")
+"""The blank between a number and its unit."""
 
 _INSTEAD = str.maketrans(
     {
@@ -85,13 +96,71 @@ def encoding_of(stream: IO[str]) -> str:
     return getattr(stream, "encoding", None) or "utf-8"
 
 
+def broken(
+    text: str, width: int, indent: int | None = None, *, whole_words: bool = False
+) -> str:
+    r"""Break lines that are wider than a terminal; a number and its unit stay together.
+
+    Parameters
+    ----------
+    text : str
+        One line or several.
+    width : int
+        Columns of the terminal.
+    indent : int, optional
+        Blanks before what goes on in the next line; two more than its line begins with.
+    whole_words : bool
+        Leave what has no blank, such as a path, to the terminal: it can then be copied.
+
+    Examples
+    --------
+    >>> print(broken("note: 4 × first of its 9 groups took 3 ms\nnote: short", 40))
+    note: 4 × first of its 9 groups took
+      3 ms
+    note: short
+    """
+    return "\n".join(
+        one
+        for line in text.split("\n")
+        for one in _wrapped(line, width, indent, whole_words=whole_words)
+    )
+
+
+def _wrapped(line: str, width: int, indent: int | None, *, whole_words: bool) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    if indent is None:
+        indent = len(line) - len(line.lstrip(" ")) + 2
+    lines = wrap(
+        _UNIT.sub("\N{NO-BREAK SPACE}", line),
+        width,
+        subsequent_indent=" " * indent,
+        break_long_words=not whole_words,
+        break_on_hyphens=False,
+    )
+    return [one.replace("\N{NO-BREAK SPACE}", " ") for one in lines]
+
+
 def say(text: str) -> None:
-    """Write a line to stderr; where it takes none, the work goes on without."""
+    """Write lines to stderr; where it takes none, the work goes on without."""
     try:
+        if sys.stderr.isatty():
+            text = broken(text, _columns(sys.stderr), whole_words=True)
         sys.stderr.write(spelled(text, encoding_of(sys.stderr)) + "\n")
         sys.stderr.flush()
     except OSError:  # nobody is left to be told
         discard(sys.stderr)
+
+
+def _columns(stream: IO[str]) -> int:
+    """Columns of a terminal: as told by `COLUMNS`, else as the terminal says."""
+    asked = os.environ.get("COLUMNS", "")
+    columns = int(asked) if asked.isdecimal() else 0
+    try:
+        columns = columns or os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):  # a stream that is none of the system's
+        columns = 0
+    return max(NARROWEST, columns or _UNKNOWN)
 
 
 def discard(stream: IO[str]) -> None:

@@ -106,23 +106,27 @@ def _numbers(lines: Sequence[Line]) -> Iterator[Field]:
 
 
 def _times(title: str, name: str, lines: Sequence[Line], rank: int = 0) -> Field:
-    return Field(title, [time_text(one.means[name]) for one in lines], rank=rank)
+    values = [one.means[name] for one in lines]
+    most_s = max((one.mean for one in values if not is_absent(one.mean)), default=0.0)
+    return Field(title, [time_text(one, most_s) for one in values], rank=rank)
 
 
-def time_text(value: Interval) -> str:
-    """Write a time in seconds with its interval, in one unit.
+def time_text(value: Interval, most_s: float) -> str:
+    """Write a time in seconds with its interval, in the unit of the largest beside it.
 
     Examples
     --------
-    >>> time_text(Interval(5400.0, 360.0)), time_text(Interval(90.0, float("nan")))
-    ('1.50 ± 0.10 h', '90 s')
-    >>> time_text(Interval(0.25, 0.01)), time_text(Interval(float("nan"), float("nan")))
-    ('250 ms', '–')
+    >>> time_text(Interval(5400.0, 360.0), 5400.0), time_text(Interval(90.0, 5.0), 5400.0)
+    ('1.50 ± 0.10 h', '0.0250 ± 0.0014 h')
+    >>> time_text(Interval(90.0, float("nan")), 90.0), time_text(Interval(1e-3, 1e-4), 9.0)
+    ('90 s', '1 ms')
+    >>> time_text(Interval(float("nan"), float("nan")), 0.0)
+    '–'
     """
     if is_absent(value.mean):
         return ABSENT
     for factor, unit in ((3600.0, "h"), (1.0, "s")):
-        if value.mean >= factor:
+        if most_s >= factor and value.mean >= _LEAST * factor:
             return f"{with_half(value.mean / factor, value.half / factor)} {unit}"
     return seconds(value.mean)
 
@@ -142,6 +146,7 @@ def with_half(mean: float, half: float) -> str:
 
 
 _NO_SPREAD = 1e-9
+_LEAST = 0.01
 _MOST_PLACES = 4
 
 

@@ -2,16 +2,14 @@
 
 import io
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shutil import get_terminal_size
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from synctax.report.output import Result
-from synctax.report.streams import encoding_of, spelled, visible
+from synctax.report.streams import NARROWEST, broken, encoding_of, spelled, visible
 from synctax.texts import ABSENT, is_absent, number
 
 if TYPE_CHECKING:
@@ -21,10 +19,6 @@ if TYPE_CHECKING:
 _UNBOUNDED = 10_000
 """Width of what is piped: a line is as long as its content."""
 
-_UNIT = re.compile(r"(?<=\d) (?=(%|[nµm]?s|h|events?)(\W|$))")
-"""The blank between a number and its unit."""
-
-_NARROWEST = 40
 _GAP = 3
 """Signs between two columns."""
 
@@ -81,27 +75,16 @@ class Sentence:
     ----------
     text : str
         With the blanks that its first line begins with.
-    indent : int
-        Blanks at the beginning of all other lines.
+    indent : int, optional
+        Blanks at the beginning of all other lines; two more than the first has.
     """
 
     text: str
-    indent: int = 2
+    indent: int | None = None
 
     def __rich__(self) -> "RenderableType":
         """Show the text in one, where it stands within something else of rich."""
         return visible(self.text)
-
-    def lines(self, width: int) -> list[str]:
-        """Break the text to a width; a number and its unit stay together."""
-        joined = _UNIT.sub("\N{NO-BREAK SPACE}", self.text)
-        lines = wrap(
-            joined,
-            width,
-            subsequent_indent=" " * self.indent,
-            break_on_hyphens=False,
-        )
-        return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def to_text(parts: "Iterable[RenderableType]", *, to_file: bool = False) -> str:
@@ -131,13 +114,10 @@ def to_text(parts: "Iterable[RenderableType]", *, to_file: bool = False) -> str:
     for part in parts:
         if isinstance(part, Fitted):
             part.readable(encoding).print_on(console)
-        elif isinstance(part, str):
-            text = spelled(visible(part), encoding)
-            console.print(text, soft_wrap=width == _UNBOUNDED)
-        elif isinstance(part, Sentence):
-            whole = replace(part, text=spelled(visible(part.text), encoding))
-            lines = [whole.text] if width == _UNBOUNDED else whole.lines(width)
-            console.print("\n".join(lines), soft_wrap=True)
+        elif isinstance(part, str | Sentence):
+            said = Sentence(part) if isinstance(part, str) else part
+            text = spelled(visible(said.text), encoding)
+            console.print(broken(text, width, said.indent), soft_wrap=True)
         else:
             console.print(part)
     text = spelled(console.file.getvalue(), encoding)  # type: ignore[attr-defined]
@@ -147,7 +127,7 @@ def to_text(parts: "Iterable[RenderableType]", *, to_file: bool = False) -> str:
 def _width(*, terminal: bool) -> int:
     asked = os.environ.get("COLUMNS", "")
     if terminal or (asked.isdecimal() and int(asked)):
-        return max(_NARROWEST, get_terminal_size().columns)
+        return max(NARROWEST, get_terminal_size().columns)
     return _UNBOUNDED
 
 
@@ -193,7 +173,7 @@ class Fitted:
             console.print(Text(self.title, "italic"))
         if fits:
             head, *rows = _lines(shown)
-            console.print(Text(head, "bold"))
+            console.print(Text(head.rstrip(), "bold"))
             # rich takes a millisecond a row
             console.file.writelines(f"{row}\n" for row in rows)
         else:

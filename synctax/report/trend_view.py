@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from synctax.comparison.verdict import signed_us
 from synctax.report import tables
 from synctax.report.tables import Field, Sentence, column, records
 from synctax.report.text_plots import can_show_blocks
@@ -20,6 +21,12 @@ MOST_POINTS = 40
 
 SPARKS = 24
 """Signs of the small picture of a tax over the windows."""
+
+SINGLE = (
+    "a single step does not tell what steps differ by, nor do fewer than 5 that are all "
+    "alike"
+)
+"""Why a mean has no interval."""
 
 _BLOCKS, _SIGNS = "▁▂▃▄▅▆▇█", "_.-=+*%#"
 
@@ -46,15 +53,26 @@ def _overview(found: "Trend", rows: list[dict[str, Any]]) -> "RenderableType":
             column(tested, "group", "group", str),
             column(tested, "op", "op", str),
             column(tested, "points", f"{found.points.noun}s", rank=3),
-            Field("first", [time_us(values[0]) for values in own]),
-            Field("last", [time_us(values[-1]) for values in own]),
+            Field("from", [time_us(values[0]) for values in own]),
+            Field("to", [time_us(values[-1]) for values in own]),
             Field("mean tax", [sparks(values) for values in own], right=False, rank=2),
             column(tested, "finding", "finding", _finding),
-            Field("change", [_change(row) for row in tested], rank=1),
-            Field("p", [_p(row) for row in tested], rank=1),
-            column(tested, "worse_rank", "worse", lambda rank: f"rank {rank}", rank=1),
+            *_known(
+                Field("change", [_change(row) for row in tested], rank=1),
+                Field("p", [_p(row) for row in tested], rank=1),
+                Field("worse", [_worse(row) for row in tested], rank=1),
+            ),
         ]
     )
+
+
+def _known(*fields: Field) -> list[Field]:
+    """Leave out columns that hold nothing."""
+    return [one for one in fields if set(one.cells) != {ABSENT}]
+
+
+def _worse(row: dict[str, Any]) -> str:
+    return ABSENT if is_absent(row["worse_rank"]) else f"rank {row['worse_rank']}"
 
 
 def _finding(name: str) -> str:
@@ -64,10 +82,10 @@ def _finding(name: str) -> str:
 def _change(row: dict[str, Any]) -> str:
     """Write how much the tax changes: the shift of a step, the slope of a trend."""
     if row["finding"] in ("step_up", "step_down"):
-        return time_us(row["shift_us"])
+        return signed_us(row["shift_us"])
     if row["finding"] in ("rise", "fall"):
         per = row["per"].replace("iterations", "it.")
-        return f"{time_us(row['slope_us'])}/{per}"
+        return f"{signed_us(row['slope_us'])}/{per}"
     return ABSENT
 
 
@@ -113,15 +131,26 @@ def _windows(
         shown = [rows[i] for i in chosen]
     title = f"{rows[0]['group']} {rows[0]['op']}"
     if len(shown) < len(rows):
-        title += f": {len(shown)} of {len(rows)} {found.points.noun}s, all with -o FILE"
+        title += f": {len(shown)} of {len(rows)} {found.points.noun}s; all: -o FILE"
     elif of > 1:
-        title += ": the others with --group and --op, or all with -o FILE"
-    listed: list[RenderableType] = [title, tables.table(_fields(found, shown))]
-    if any(_is_new(row) for row in shown):
-        listed.append(
-            f"* another rank than in the {found.points.noun} before, beyond chance"
-        )
-    return listed
+        title = f"shown: {title}; the others: --group and --op; all: -o FILE"
+    listed: list[RenderableType] = [Sentence(title), tables.table(_fields(found, shown))]
+    return [*listed, "", *(Sentence(text) for text in _legend(found, shown))]
+
+
+def _legend(found: "Trend", rows: list[dict[str, Any]]) -> list[str]:
+    """Say what columns and marks mean, and why there is no interval where there is none."""
+    noun, level = found.points.noun, percent(found.options.level)
+    without = sum(is_absent(row["tax_max_mean_us_lo"]) for row in rows)
+    said = []
+    if without < len(rows):
+        said.append(f"tax: median; {level}: interval of the mean, with steps drawn anew")
+    if without:
+        what = "no interval of the mean" + ("" if without == len(rows) else f" ({ABSENT})")
+        said.append(f"{what}: {SINGLE}")
+    if any(_is_new(row) for row in rows):
+        said.append(f"* another rank than in the {noun} before, beyond chance")
+    return said
 
 
 def _fields(found: "Trend", rows: list[dict[str, Any]]) -> list[Field]:
@@ -130,11 +159,11 @@ def _fields(found: "Trend", rows: list[dict[str, Any]]) -> list[Field]:
         column(rows, "collectives", "n", rank=5),
         column(rows, "tax_max_us_median", "tax", time_us),
         column(rows, "tax_max_us_mean", "mean", time_us),
-        Field("95 %", [_interval(row) for row in rows], rank=1),
+        *_interval(found, rows),
         column(rows, "tax_max_us_p90", "p90", time_us, rank=4),
         column(rows, "wait_share_of_step", "of step", percent, rank=3),
         column(rows, "step_us_median", "step", time_us, rank=5),
-        Field("last", [_last(row) for row in rows], right=False),
+        Field("last", [_last(row) for row in rows], right=False, rank=1),
     ]
     if found.attributed:
         fields.append(Field("culprits", [_culprit(r) for r in rows], right=False, rank=2))
@@ -161,9 +190,14 @@ def _when(found: "Trend", rows: list[dict[str, Any]]) -> Field:
     return column(rows, "point", found.points.noun, number)
 
 
-def _interval(row: dict[str, Any]) -> str:
-    low, high = row["tax_max_mean_us_lo"], row["tax_max_mean_us_hi"]
-    return ABSENT if is_absent(low) else f"{time_us(low)} – {time_us(high)}"
+def _interval(found: "Trend", rows: list[dict[str, Any]]) -> list[Field]:
+    """Lay out the intervals of means, where there are any."""
+    cells = [
+        ABSENT if is_absent(low) else f"{time_us(low)} to {time_us(high)}"
+        for row in rows
+        for low, high in [(row["tax_max_mean_us_lo"], row["tax_max_mean_us_hi"])]
+    ]
+    return _known(Field(percent(found.options.level), cells, rank=1))
 
 
 def _last(row: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ _P_MEANING = (
 
 def _interval(name: str, what: str) -> tuple[Column, Column]:
     return tuple(  # type: ignore[return-value]
-        Column(f"{name}_{side}", "float", "us", f"{end} of the 95 % interval of {what}")
+        Column(f"{name}_{side}", "float", "us", f"{end} of the interval of {what}")
         for side, end in (("lo", "lower end"), ("hi", "upper end"))
     )
 
@@ -53,11 +53,14 @@ TREND = Table(
         ),
         Column("collectives", "int", "", "collectives that count"),
         Column("tax_max_us_median", "float", "us", "median tax (max - min duration)"),
-        *_interval("tax_max_median_us", "it, by bootstrap of steps"),
+        *_interval(
+            "tax_max_median_us",
+            "it at the level asked for; null where too few collectives or steps hold one",
+        ),
         Column("tax_max_us_mean", "float", "us", "mean tax"),
-        *_interval("tax_max_mean_us", "it"),
+        *_interval("tax_max_mean_us", "it, by bootstrap of steps; null for a single step"),
         Column("tax_max_us_p90", "float", "us", "90 % quantile of the tax"),
-        *_interval("tax_max_p90_us", "it"),
+        *_interval("tax_max_p90_us", "it, as of the median"),
         Column(
             "wait_share_of_step",
             "float",
@@ -112,7 +115,7 @@ TREND_TESTS = Table(
         ),
         Column("per", "str", "", "what the slope is per: 1,000 iterations, hour, ..."),
         Column("slope_us", "float", "us", "change of the mean tax (Theil-Sen)"),
-        *_interval("slope_us", "it"),
+        *_interval("slope_us", "it; null where no pairs hold one"),
         Column("kendall_tau", "float", "", "-1: ever falling, 1: ever rising"),
         Column("trend_p", "float", "", f"rank correlation with order{_P_MEANING}"),
         Column(
@@ -137,7 +140,7 @@ TREND_TESTS = Table(
         Column("before_us", "float", "us", "mean tax of the median window before it"),
         Column("after_us", "float", "us", "the same from it on"),
         Column("shift_us", "float", "us", "Hodges-Lehmann shift from before to after"),
-        *_interval("shift_us", "it, if the break is there"),
+        *_interval("shift_us", "it, if the break is there; null where none holds"),
         Column(
             "worse_rank",
             "int",

@@ -47,7 +47,7 @@ _ADVICE = {
     Format.SYNTH_TRUTH: "give the folder of its traces",
     Format.RECORD_NOTES: "give the folder of its traces",
     Format.OVERLAY: "it is for viewers; give the traces that it was made of, or take them "
-    "out of it with synctax.overlay.split.split(FILE, FOLDER)",
+    "out of it with synctax.split_overlay(FILE, FOLDER)",
     Format.OTHER_JSON: f"a trace has a list of traceEvents; {_EXPORT}",
     Format.TEXT: f"a trace is JSON, plain, .gz or .zst; {_EXPORT}",
     Format.ARCHIVE: "unpack it; traces are read plain, as .gz or as .zst",

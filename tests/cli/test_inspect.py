@@ -186,7 +186,7 @@ def test_kernels_with_and_without_seq_are_told_by_their_share(run, tmp_path):
         events += [all_reduce(100 * k, 10 + rank, ranks=(0, 1)) for k in (2, 3, 4)]
         write(tmp_path / f"rank{rank}.json", trace(*events, rank=rank))
     result = run("inspect", tmp_path)
-    assert "matching:  25% by Seq, 75% by order, operation and size" in result.stdout
+    assert "matching:  25 % by Seq, 75 % by order, operation and size" in result.stdout
 
 
 def test_hosts_decide_what_is_said_of_clocks(run, tmp_path):
@@ -223,7 +223,7 @@ def test_synchronisation_records_and_launches_are_reported(run, tmp_path):
         events.append({**sync, "ts": 8, "dur": 1, "args": {"stream": 7, "correlation": 4}})
         write(tmp_path / "records" / f"rank{rank}.json", trace(*events, rank=rank))
     calls = run("inspect", tmp_path / "calls").stdout
-    assert "attribute: yes: launches of 100% of GPU events" in calls
+    assert "attribute: yes: launches of 100 % of GPU events" in calls
     assert "2 calls that record" in calls
     assert "2 cuda_sync records" in run("inspect", tmp_path / "records").stdout
 

@@ -18,6 +18,9 @@ from tests.conftest import ROOT
 
 EXAMPLE = ROOT / "examples" / "tp4-fsdp2"
 
+WIDTH = 80
+"""Columns of a terminal."""
+
 
 @pytest.fixture
 def command(monkeypatch):
@@ -62,6 +65,34 @@ def test_help_of_a_command_shows_an_example(run, name):
     assert result.exit_code == 0
     assert re.search(rf"^ +synctax {name} ", result.stdout, re.MULTILINE)
     assert "\\b" not in result.stdout
+
+
+def every_command() -> list[str]:
+    """Ask click for the commands, as it would show them."""
+    return main.list_commands(click.Context(main))
+
+
+def help_of(name: str) -> str:
+    """What a terminal of 80 columns shows; click leaves two of them free."""
+    shown = {"resilient_parsing": True, "terminal_width": WIDTH - 2}
+    with main.make_context("synctax", [], **shown) as context:
+        found = main.get_command(context, name)
+        if found is None:
+            return main.get_help(context)
+        with found.make_context(name, [], context, **shown) as own:
+            return found.get_help(own)
+
+
+@pytest.mark.parametrize("name", ["", *every_command()])
+def test_help_can_be_shown_on_any_terminal(name):
+    text = help_of(name)
+    assert text.isascii()
+    assert [line for line in text.splitlines() if len(line) > WIDTH] == []
+
+
+def test_a_command_takes_one_line_of_the_list():
+    text = help_of("")
+    assert [name for name, line in COMMANDS.items() if f"{line}\n" not in text] == []
 
 
 def test_a_shell_completes_commands(run):
@@ -264,7 +295,7 @@ PROBE = """
     from pathlib import Path
     import click
     from synctax.cli import COMMANDS, main
-    from synctax.report.files import replacing
+    from synctax.files import replacing
 
     @click.command()
     def probe():
@@ -419,11 +450,6 @@ def test_an_ascii_terminal_gets_ascii(tmp_path):
     assert "\\x" not in text
     assert "2 x 4" in result.stdout
     assert "4 x fsdp all_gather" in result.stderr
-
-
-@pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_help_can_be_shown_on_any_terminal(run, name):
-    assert run(*filter(None, [name]), "--help").stdout.isascii()
 
 
 def test_python_m_is_the_same_program(process):

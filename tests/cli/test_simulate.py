@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -501,3 +502,12 @@ def test_what_was_asked_has_one_shape_for_simulations_sweeps_and_pairs(simulate,
     assert pairs["contention"] == one["contention"]
     # a sweep has several models and bases, and shares the rest
     assert many["contention"].items() < one["contention"].items()
+
+
+def test_times_of_a_table_are_in_one_unit(simulate):
+    text = simulate(*RACKS).stdout
+    jobs = text[text.index("\njob ") : text.index("\nGPUs ")].splitlines()[3:]
+    units = [re.findall(r"[\d.,]+ (s|h)\b", line) for line in jobs]
+    assert [unit[-2:] for unit in units] == [["h", "h"]] * 9
+    assert "0.833 h" in text
+    assert "3,000 s" not in text

@@ -307,7 +307,7 @@ def test_the_table_says_on_what_and_by_which_assumptions(sweep):
     ).stdout
     text = " ".join(shown.split())
     assert "16 GPUs of mosim-2x8 (2 servers); NICs carry 625 MB a second" in text
-    assert "mosim: at least 5.0 % of a NIC a job; pollux: iterations × 1.2" in text
+    assert "mosim: at least 5 % of a NIC a job; pollux: iterations × 1.2" in text
     assert "profiles of 3 jobs are of the pool default" in text
     other = sweep("trace.csv", *BOTH, "--normalise-solo", "--placement-aware").stdout
     assert "factors over those alone; NVLink within servers" in " ".join(other.split())

@@ -275,3 +275,9 @@ def test_columns_other_programs_rely_on_are_there():
     start_spread_us, end_spread_us, identity, status"""
     names = tuple(name.strip() for name in promised.split(","))
     assert MEASURE_COLLECTIVES.names[: len(names)] == names
+
+
+def test_sums_of_waits_have_no_digits_below_the_ns():
+    rows = measure(pair([10, 10.1, 10.2, 10.1, 10.2, 10.1], [10] * 6)).per_rank()
+    assert rows.wait_us_sum.tolist() == [0.7, 0.0]  # 0.1 + 0.2 + ... is 0.7000000000000001
+    assert rows.tax_mean_us.tolist() == [0.14, 0.0]

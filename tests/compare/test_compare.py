@@ -13,11 +13,18 @@ from synctax.attribution.blocks import block_times
 from synctax.collectives.summary import summary
 from synctax.comparison.compare import compare
 from synctax.comparison.comparison import Comparison
-from synctax.comparison.culprits import Blame, _none
-from synctax.comparison.kernels import COMPUTE, KEPT, _evenly, kernels_of
+from synctax.comparison.culprits import LEAST_SHARE, Blame, _none, compare_culprits
+from synctax.comparison.kernels import (
+    COMPUTE,
+    KEPT,
+    RankKernels,
+    SideKernels,
+    _evenly,
+    kernels_of,
+)
 from synctax.comparison.options import Options
-from synctax.comparison.stats import Estimate, benjamini_hochberg
-from synctax.comparison.units import run_of
+from synctax.comparison.stats import Draws, Estimate, benjamini_hochberg
+from synctax.comparison.units import run_of, side_of
 from synctax.errors import SynctaxError
 from synctax.trace import names
 from synctax.trace.kineto import read_rank
@@ -100,8 +107,8 @@ def test_a_delay_of_one_kernel_is_found_with_its_rank_class_and_size(late, attri
 def test_the_verdict_names_who_is_late_and_by_how_much(late):
     said = "\n".join(late.verdict())
     assert "the mean tax of tp all_gather rose from" in said
-    assert "a collective is due to rank 1: " in said
-    assert "elementwise kernels +" in said
+    assert "is due to rank 1: " in said
+    assert "; most of all at::native::" in said
 
 
 def test_ranks_that_wait_more_are_told(late):
@@ -154,6 +161,19 @@ def test_of_very_many_kernels_some_are_kept_evenly():
     assert kept.size == KEPT
     assert np.median(kept) == pytest.approx(5 * KEPT, rel=0.01)
     assert set(np.diff(kept)) == {10}
+
+
+def test_a_median_counts_every_kernel_and_not_every_one_that_was_kept():
+    def rank(count: int, us: float) -> RankKernels:
+        each = np.zeros((len(COMPUTE), 1), np.int64)
+        each[0] = count
+        nothing = np.empty(0)
+        kept = (_evenly(np.full(count, int(us * 1000))), *[nothing] * (len(COMPUTE) - 1))
+        return RankKernels(each, each, kept)
+
+    side = SideKernels(((rank(3 * KEPT, 10.0), rank(KEPT, 20.0), rank(KEPT, 30.0)),))
+    assert side.median_us(COMPUTE[0]) == 10.0
+    assert np.isnan(side.median_us(COMPUTE[1]))
 
 
 def test_fits_have_the_parameters_of_fit_evt(late, taxes):
@@ -262,6 +282,16 @@ def test_a_run_is_not_twice_on_a_side_nor_unsaid_on_both(taxes, tmp_path):
     assert [note.count for note in notes if note.reason == "run_in_both"] == [1]
 
 
+@pytest.mark.parametrize(("steps", "said"), [(range(2), True), (range(3), False)])
+def test_sides_of_very_unequal_length_are_said(pair, taxes, steps, said):
+    short = tax_of(pair[1], steps=steps)
+    found = compare(taxes[0], short, options=FAST)
+    told = [note.detail for note in found.notes if note.reason == "unequal"]
+    assert bool(told) == said
+    if told:
+        assert told[0].startswith("A has 6 profiler steps and B has 2 profiler steps: ")
+
+
 def test_a_rank_without_a_trace_has_not_improved(taxes, tmp_path):
     several = attribute(tax_of(make(tmp_path / "a", seed=3, tp=4, layers=1)), workers=1)
     make(tmp_path / "b", seed=3, tp=4, layers=1)
@@ -280,12 +310,19 @@ def test_culprits_of_other_operations_are_not_compared(attributed, tmp_path):
     assert "culprits_differ" in {note.reason for note in found.notes}
 
 
+def blame(seen: Estimate | None, *of: float) -> Blame:
+    """What one culprit causes: each, one, drawn, collectives."""
+    each, one, drawn, collectives = (np.array([value]) for value in of)
+    estimates = {} if seen is None else {0: seen}
+    return Blame(estimates, np.array([0.1]), each, one, drawn, collectives)
+
+
 def test_never_seen_is_as_uncertain_as_one_more_unit_with_it():
-    here = Blame(Estimate(1.0, 0.1, 4.0), 0.1, 1.0, 2.0, 7.0, 1.0)
-    other = Blame(Estimate(7.0, 0.5, 9.0), 0.2, 7.0, 32.0, 10.0, 16.0)
+    here = blame(None, 1.0, 2.0, 7.0, 1.0)
+    there = blame(Estimate(7.0, 0.5, 9.0), 7.0, 32.0, 10.0, 16.0)
     # one collective more of 8 that has 32 us of it
-    assert _none(other, here) == Estimate(0.0, 4.0, 6.0)
-    assert np.isnan(_none(other, replace(here, drawn=4.0)).error)
+    assert _none(there, here, 0) == Estimate(0.0, 4.0, 6.0)
+    assert np.isnan(_none(there, replace(here, drawn=np.array([4.0])), 0).error)
 
 
 def test_windows_of_one_step_are_steps(taxes, tmp_path):
@@ -345,3 +382,26 @@ def test_notebooks_show_the_verdict_with_names_escaped(late):
 def test_classes_of_kernels_end_before_communication():
     assert "gemm" in COMPUTE
     assert "communication" not in COMPUTE
+
+
+def test_culprits_of_a_group_are_estimated_at_once_and_small_ones_not(
+    attributed, monkeypatch
+):
+    calls = []
+    whole = Draws.ratios
+
+    def counted(self, over, under):
+        calls.append(over.shape[1])
+        return whole(self, over, under)
+
+    sides = [
+        side_of((run_of(one.tax, one),), 100, np.random.default_rng(0))
+        for one in attributed
+    ]
+    monkeypatch.setattr(Draws, "ratios", counted)
+    found = compare_culprits(*sides, 0.95)
+    groups = {one.culprit.group for one in found}
+    assert len(calls) == 2 * len(groups)
+    assert sum(calls) <= 2 * len(found)
+    items = [one for one in found if one.culprit.kind == "item"]
+    assert min(max(one.share_a, one.share_b) for one in items) >= LEAST_SHARE

@@ -10,11 +10,12 @@ from synctax.comparison.compare import compare
 from synctax.comparison.comparison import Comparison
 from synctax.comparison.culprits import Caused, Culprit
 from synctax.comparison.fits import FitChange, Parameters
+from synctax.comparison.likeness import Unlike
 from synctax.comparison.options import Options
 from synctax.comparison.rows import Change
 from synctax.comparison.stats import Difference, Estimate
 from synctax.comparison.units import run_of
-from synctax.comparison.verdict import verdict
+from synctax.comparison.verdict import MOST_LEADS, verdict
 from synctax.notes import Note
 from synctax.report import compare_view
 from synctax.report.output import Result
@@ -48,9 +49,31 @@ def change(
 
 
 def test_of_many_rows_that_changed_the_first_are_said(found):
-    said = told(found, *(change(f"op{at}", RISE) for at in range(5)))
-    assert sum("rose from 50 µs to 80 µs" in text for text in said) == 3
-    assert "the tax of 2 more rows changed" in said
+    said = told(found, *(change(f"op{at}", RISE) for at in range(6)))
+    assert sum("rose from 50 µs to 80 µs" in text for text in said) == MOST_LEADS
+    assert "2 more changed, by less time a step: see the table" in said
+
+
+def test_what_changed_by_most_time_a_step_leads_whatever_it_is(found):
+    fall = Difference(90.0, 50.0, -40.0, -50.0, -30.0, 1e-6)
+    changes = (
+        change("often", RISE, a_step=100.0),
+        change("rare", fall, a_step=2.0),
+        change("moved", SAME),
+        change("moved", RISE, "transfer_us_median", a_step=200.0),
+        Change(None, None, "step_us_mean", Difference(5e3, 6e3, 1e3, 800.0, 1.2e3, 1e-6)),
+    )
+    said = told(found, *changes)
+    assert [text.partition(" from ")[0] for text in said[:4]] == [
+        "the median transfer of tp moved rose",
+        "the median tax of tp often rose",
+        "the mean time of a step rose",
+        "the median tax of tp rare fell",
+    ]
+    assert said[0].endswith(
+        "from 50 µs to 80 µs: +30 µs, +60 % (95 %: +20 µs to +40 µs), 200 times a step"
+    )
+    assert "−40 µs, −44 % (95 %: −50 µs to −30 µs), 2 times a step" in said[3]
 
 
 def test_rows_that_did_not_change_are_counted(found):
@@ -65,10 +88,11 @@ def test_other_changes_without_one_of_the_tax_are_no_no_change(found):
         change("a", RISE, "transfer_us_median"),
         Change(None, None, "step_us_mean", RISE),
     )
+    rose = "rose from 50 µs to 80 µs: +30 µs, +60 % (95 %: +20 µs to +40 µs)"
     assert said == [
+        f"the mean time of a step {rose}",
+        f"the median transfer of tp a {rose}",
         "the tax of no row changed by more than chance explains",
-        "a step takes 80 µs instead of 50 µs: +30 µs (95 %: +20 µs to +40 µs)",
-        "transfers of tp a take 80 µs instead of 50 µs",
     ]
 
 
@@ -110,7 +134,70 @@ def test_a_culprit_without_a_rank_is_told_by_its_class(found):
         Caused(Culprit("tp", "item", "gemm", "sgemm"), 0.1, 0.2, SAME),
     )
     said = told(found, change("a", SAME), caused=caused)
-    assert any("a collective is due to host stalls: 50 % of it" in text for text in said)
+    assert (
+        "of the tax of tp, +30 µs a collective, +60 % (95 %: +20 µs to +40 µs) is due to "
+        "host stalls: 50 % of it (was 10 %)"
+    ) in said
+
+
+FALL = Difference(80.0, 50.0, -30.0, -40.0, -20.0, 1e-6)
+
+
+def test_only_what_lies_on_the_rank_that_leads_is_part_of_it(found):
+    def item(name: str, rank: int, difference: Difference) -> Caused:
+        return Caused(Culprit("tp", "item", "gemm", name, rank), 0.1, 0.2, difference)
+
+    caused = (
+        Caused(Culprit("tp", "class", "norm"), 0.1, 0.5, RISE),
+        Caused(Culprit("tp", "rank", rank=2), 0.1, 0.5, RISE),
+        Caused(Culprit("tp", "rank", rank=1), 0.5, 0.1, FALL),
+        item("elsewhere", 1, RISE),
+        item("better", 2, FALL),
+        item("unsure", 2, SAME),
+        item("mine", 2, RISE),
+        item("mine_too", 2, RISE),
+        item("third", 2, RISE),
+    )
+    said = told(found, change("a", SAME), caused=caused)
+    cause = next(text for text in said if "is due to" in text)
+    assert cause.endswith("; most of all mine +30 µs and mine_too +30 µs")
+    assert "is due to rank 2: 50 % of it (was 10 %)" in cause
+    without = told(found, change("a", SAME), caused=caused[:5])
+    assert not any("most of all" in text for text in without)
+
+
+@pytest.mark.parametrize("width", [80, 100, 400])
+def test_columns_of_numbers_that_the_verdict_names_stay(found, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    made = replace(
+        found,
+        changes=(
+            Change(None, None, "step_us_mean", RISE),
+            change("all_gather", SAME),
+            change("all_gather", RISE, "tax_max_us_mean"),
+            change("all_gather", FALL, "transfer_us_median"),
+            change("reduce_scatter", replace(RISE, difference=7.0)),
+            change("reduce_scatter", SAME, "tax_max_us_mean"),
+            change("reduce_scatter", SAME, "transfer_us_median"),
+            change("reduce_scatter", SAME, "busbw_gb_per_s_median"),
+        ),
+    )
+    made.__dict__["rows"] = [("tp", "all_gather"), ("tp", "reduce_scatter")]
+    text = to_text(compare_view.parts(made))
+    assert max(map(len, text.splitlines())) <= width
+    shown = text[text.index("group ") :]
+    stars = shown[: shown.index("columns A and B")].count("*")
+    assert stars == 4
+    assert "transfer B − A" in shown
+    assert "* more than chance explains" in shown
+    assert ("busbw B − A" in shown) == (width == 400)
+
+
+def test_without_a_change_no_star_is_explained(found):
+    made = replace(found, changes=(change("a", SAME),))
+    made.__dict__["rows"] = [("tp", "a")]
+    text = to_text(compare_view.parts(made), to_file=True)
+    assert "*" not in text
 
 
 def fits(found: Difference) -> FitChange:
@@ -169,6 +256,17 @@ def test_a_fit_without_numbers_is_shown_by_its_reasons(found):
     made = replace(found, fits=FitChange(None, None, ("too few", ""), ()))
     assert "too few" in to_text(compare_view.fit(made, None), to_file=True)
     assert compare_view.fit(found, None) == []
+
+
+@pytest.mark.parametrize("kind", list(Unlike))
+def test_every_note_of_what_is_unlike_comes_first(found, kind):
+    made = replace(found, notes=(Note("resampled", 1, "A: 3 steps"), Note(kind, 1, "that")))
+    assert verdict(made)[0] == "not like with like: that"
+
+
+def test_reasons_that_only_sound_alike_are_no_difference(found):
+    made = replace(found, notes=(Note("steps_differ_in_name_only_in_b", 1, "no"),))
+    assert verdict(made)[0] != "not like with like: no"
 
 
 def test_notes_that_are_no_difference_are_not_called_unlike(found):

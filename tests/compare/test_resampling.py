@@ -1,5 +1,7 @@
 """What is drawn anew, and what intervals come of it."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,14 +10,16 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats as scipy_stats
 
+from synctax.comparison import resample, stats
 from synctax.comparison.resample import (
     MOST_UNITS,
+    Drawn,
     Series,
     block_length,
+    draw,
     freedom,
     pieces_of,
     strata,
-    weights,
 )
 from synctax.comparison.stats import (
     BINS,
@@ -33,12 +37,12 @@ finite = st.floats(-1e6, 1e6)
 
 def draws_of(series: list[Series], resamples: int = 200, seed: int = 0) -> Draws:
     random = np.random.default_rng(seed)
-    return Draws(weights(series, resamples, random), freedom(series), strata(series))
+    return Draws(draw(series, resamples, random), freedom(series), strata(series))
 
 
 @given(sizes, st.integers(1, 5), st.integers(0, 5))
 def test_each_window_is_drawn_as_large_as_it_is(windows, length, seed):
-    drawn = draws_of([Series(tuple(windows), length)], 20, seed).weights
+    drawn = draws_of([Series(tuple(windows), length)], 20, seed).drawn.weights
     ends = np.cumsum(windows)
     for begin, end in zip(ends - windows, ends, strict=True):
         assert_allclose(drawn[:, begin:end].sum(axis=1), end - begin)
@@ -47,7 +51,7 @@ def test_each_window_is_drawn_as_large_as_it_is(windows, length, seed):
 @given(st.integers(1, 4), st.integers(1, 6), st.integers(0, 5))
 def test_neighbours_of_a_block_are_drawn_together(blocks, length, seed):
     size = blocks * length
-    drawn = draws_of([Series((size,), length)], 20, seed).weights
+    drawn = draws_of([Series((size,), length)], 20, seed).drawn.weights
     # on a ring, as many blocks begin as end: no more than one a block
     rises = np.maximum(np.diff(drawn, append=drawn[:, :1], axis=1), 0).sum(axis=1)
     assert (rises <= blocks).all()
@@ -55,7 +59,7 @@ def test_neighbours_of_a_block_are_drawn_together(blocks, length, seed):
 
 @given(st.integers(2, 5), st.integers(0, 5))
 def test_of_several_runs_whole_runs_are_drawn(runs, seed):
-    drawn = draws_of([Series((3,), 1)] * runs, 20, seed).weights.reshape(20, runs, 3)
+    drawn = draws_of([Series((3,), 1)] * runs, 20, seed).drawn.weights.reshape(20, runs, 3)
     assert (drawn == drawn[:, :, :1]).all()
     assert (drawn[:, :, 0].sum(axis=1) == runs).all()
 
@@ -64,8 +68,8 @@ def test_of_several_runs_whole_runs_are_drawn(runs, seed):
 def test_of_many_windows_whole_windows_are_drawn(windows, seed):
     draws = draws_of([Series(tuple(windows), 1)], 20, seed)
     begins = np.cumsum(windows) - windows
-    each = draws.weights[:, begins]
-    assert_array_equal(draws.weights, np.repeat(each, windows, axis=1))
+    each = draws.drawn.weights[:, begins]
+    assert_array_equal(draws.drawn.weights, np.repeat(each, windows, axis=1))
     assert (each.sum(axis=1) == len(windows)).all()
     assert (draws.blocks, draws.strata) == (len(windows), 1)
 
@@ -100,8 +104,58 @@ def test_always_and_never_are_not_for_sure(holds):
     assert (found.value, found.error) == (float(holds), 0.1)
 
 
+@pytest.mark.parametrize(
+    "series",
+    [[Series((60,), 4)], [Series((9, 5), 2)], [Series((2,) * 6, 1)], [Series((3,), 1)] * 4],
+    ids=["steps", "strata", "windows", "runs"],
+)
+def test_resamples_in_batches_are_those_of_one_go(series, monkeypatch):
+    unit = np.arange(400) % sum(len(one) for one in series)
+    values = np.random.default_rng(1).exponential(size=400)
+
+    def told(cells: int) -> list[Estimate]:
+        monkeypatch.setattr(resample, "CELLS", cells)
+        monkeypatch.setattr(stats, "CELLS", cells)
+        draws = draws_of(series, 150)
+        return [
+            draws.mean(unit, values),
+            *draws.quantile(unit, values, (0.5, 0.9)),
+            *draws.means(unit, values, unit % 3),
+            *draws.shares(unit, values > 1, unit % 3),
+        ]
+
+    for one, other in zip(told(10**6), told(200), strict=True):
+        assert astuple(one) == pytest.approx(astuple(other), rel=1e-12)
+
+
+def test_many_resamples_of_a_long_run_are_kept_in_a_byte_each():
+    drawn = draw([Series((MOST_UNITS,), 13)], 300, np.random.default_rng(0))
+    assert drawn.counts.nbytes == 300 * MOST_UNITS
+    drawn = draw([Series((50,) * 40, 1)], 300, np.random.default_rng(0))
+    assert drawn.counts.nbytes == 300 * 40
+
+
+@given(st.integers(0, 9))
+def test_means_of_parts_are_those_of_each_alone(seed):
+    random = np.random.default_rng(seed)
+    unit, part = random.integers(7, size=40), random.integers(3, size=40)
+    part[:3] = range(3)
+    values = random.normal(size=40)
+    draws = draws_of([Series((7,), 1)], 50, seed)
+    each = draws.means(unit, values, part)
+    held = draws.shares(unit, values > 0, part)
+    for at in range(3):
+        mine = part == at
+        assert astuple(each[at]) == pytest.approx(
+            astuple(draws.mean(unit[mine], values[mine])), nan_ok=True
+        )
+        assert astuple(held[at]) == pytest.approx(
+            astuple(draws.share(unit[mine], values[mine] > 0)), nan_ok=True
+        )
+
+
 def test_every_unit_is_drawn_as_often_as_any_other():
-    drawn = draws_of([Series((10,), 3)], 4000).weights
+    drawn = draws_of([Series((10,), 3)], 4000).drawn.weights
     assert_allclose(drawn.mean(axis=0), 1.0, atol=0.12)
 
 
@@ -142,7 +196,7 @@ def test_quantiles_are_those_of_the_values_that_were_drawn(pairs, q, seed):
     again = np.repeat(values, weight[0, unit].astype(int))
     if not again.size:
         return
-    twice = Draws(np.concatenate([weight, weight]), 5.0)
+    twice = Draws(Drawn(np.concatenate([weight, weight]), np.arange(4), np.ones(4)), 5.0)
     found = twice.quantile(unit, values, [q])[0]
     assert found.value == np.quantile(values, q)
     # two equal draws: the error is 0 unless the two differ from each other
@@ -216,6 +270,29 @@ def test_an_estimate_does_not_differ_from_itself(a):
     assert found.p == 1
 
 
+@given(positive, positive, st.integers(2, 9), st.integers(1, 9))
+def test_an_unequal_side_does_not_lend_its_degrees_of_freedom(error, other, units, times):
+    """Between those of Welch and those of sides whose units differ alike, the fewer."""
+    a, b = (
+        Estimate(0.0, e, n - 1.0, n) for e, n in ((error, units), (other, times * units))
+    )
+    found = difference(a, b, 0.95)
+    half = found.high / np.hypot(error, other)
+    share = times / (1 + times)
+    alike = 1 / (share**2 / a.freedom + (1 - share) ** 2 / b.freedom)
+    least = min(a.freedom, b.freedom)
+    assert half >= scipy_stats.t.ppf(0.975, alike) * (1 - 1e-9)
+    assert half <= scipy_stats.t.ppf(0.975, least) * (1 + 1e-9)
+
+
+def test_a_short_side_that_seems_sure_does_not_make_a_difference_sure():
+    short, long = Estimate(0.0, 0.1, 2.0, 3), Estimate(5.0, 1.0, 49.0, 50)
+    found = difference(short, long, 0.95)
+    alike = 1 / ((50 / 53) ** 2 / 2 + (3 / 53) ** 2 / 49)
+    half = np.hypot(0.1, 1.0) * scipy_stats.t.ppf(0.975, alike)
+    assert found.high - found.difference == pytest.approx(half)
+
+
 def test_differences_are_welchs():
     a, b, n, m = np.array([1.0, 4.0, 2.0, 9.0]), np.array([5.0, 8.0, 30.0]), 4, 3
     welch = scipy_stats.ttest_ind(b, a, equal_var=False)
@@ -261,7 +338,7 @@ def covered(steps: int, each: int, alone: bool, sides: int = 80) -> float:
             values = np.exp(0.8 * late + 0.3 * random.normal(size=unit.size))
             of = np.arange(unit.size) if alone else unit
             series = [Series((int(of.max()) + 1,), 1)]
-            draws = Draws(weights(series, 150, random), freedom(series))
+            draws = Draws(draw(series, 150, random), freedom(series))
             found.append(draws.mean(of, values))
         one = difference(found[0], found[1], 0.95)
         hits += one.low <= 0 <= one.high

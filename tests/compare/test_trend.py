@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import synctax
 from synctax.cli import main
 from synctax.collectives.model import Op
-from synctax.errors import SynctaxError
+from synctax.errors import BadInputError, FitError, SynctaxError
 from synctax.report import trend_view
 from synctax.report.output import Result
 from synctax.report.tables import to_text
@@ -114,7 +114,7 @@ def test_rows_are_those_that_each_window_has_alone():
 
 
 def test_an_interval_holds_its_mean():
-    frame = synctax.trend(measured(steady())).to_frame()
+    frame = synctax.trend(measured(steady(n=60), steps=10)).to_frame()
     for name in ("mean", "median"):
         assert (frame[f"tax_max_{name}_us_lo"] <= frame[f"tax_max_us_{name}"]).all()
         assert (frame[f"tax_max_us_{name}"] <= frame[f"tax_max_{name}_us_hi"]).all()
@@ -323,6 +323,43 @@ def test_the_command_says_who_became_slow_and_with_what(made, tmp_path):
     assert "class" in run("trend", "--culprits", *last).stdout
     by_step = run("trend", "--by", 1, "--no-culprits", *last).stdout
     assert "24 steps are too few to tell: neighbours are correlated" in by_step
+
+
+def test_level_resamples_and_seed_are_those_of_compare(made):
+    options = [
+        {one.opts[0]: one for one in main.get_command(None, name).params}
+        for name in ("trend", "compare")
+    ]
+    for name in ("--level", "--resamples", "--seed"):
+        one, other = (found[name] for found in options)
+        assert (one.help, one.default) == (other.help, other.default)
+    asked = ("--level", 0.9, "--resamples", 500, "--seed", 7, "--no-culprits", "-q")
+    base = ("trend", made, "--no-cache", "--workers", 1, *asked)
+    shown = run(*base).stdout
+    assert "90 %: interval of the mean" in shown
+    assert "(90 %: " in shown
+    told = json.loads(run(*base, "--format", "json").stdout)
+    assert [told["parameters"][n] for n in ("level", "resamples", "seed")] == [0.9, 500, 7]
+    refused = run("trend", made, "--level", 0.999, "--resamples", 100, code=2).stderr
+    assert "100 resamples tell no p-value at level 0.999: it takes 5,000" in refused
+
+
+def test_where_no_culprit_can_be_told_the_rest_is(made, monkeypatch):
+    def refuse(*_args, **_options):
+        raise FitError("no paths")
+
+    monkeypatch.setattr("synctax.attribution.attribute.attribute", refuse)
+    base = ("trend", made, "--no-cache", "--workers", 1)
+    found = run(*base)
+    assert "culprits are not told: no paths" in found.stderr
+    assert "iteration 600" in found.stdout
+    assert run(*base, "--culprits", code=1).stderr.endswith("error: no paths\n")
+
+    def damaged(*_args, **_options):
+        raise BadInputError("rank0.json is damaged")
+
+    monkeypatch.setattr("synctax.attribution.attribute.attribute", damaged)
+    assert "rank0.json is damaged" in run(*base, code=3).stderr
 
 
 @pytest.mark.parametrize(

@@ -147,10 +147,10 @@ def test_a_good_experiment_is_told_in_two_sentences():
     doses = 2 * [0.0, 1e3, 5e3, 20e3]
     first, second = recovered(*one_a_size(*doses)).verdict()
     assert first.startswith("recovered 4 of 4 collectives delayed by 5 ms or more")
-    assert "100 % (95 % interval 51 % - 100 %); by rank alone 4" in first
+    assert "100 % (95 % interval 51 % to 100 %); by rank alone 4" in first
     assert first.endswith("; by amount, too, within 50 %, 4")
     assert second.startswith(
-        "tax rises by 1.000 (95 % interval 1.000 - 1.000) µs per µs of delay, from 30 µs "
+        "tax rises by 1.000 (95 % interval 1.000 to 1.000) µs per µs of delay, from 30 µs "
         "without one"
     )
 

@@ -107,7 +107,7 @@ def test_every_row_is_a_point_of_both_curves(topologies, elasticities, first, kn
     for axes, topology in zip(figure.axes, topologies, strict=True):
         shown, of = curves(axes), rows[rows["topology"] == topology]
         assert axes.get_title() == bandwidth.TOPOLOGY_NAMES[topology]
-        assert ("today's link" in shown) == known
+        assert ("today's link: 450 GB/s" in shown) == known
         for elasticity, own in of.groupby("elasticity"):
             name = f"ε = −{-elasticity:g}"
             for label, column in (
@@ -128,7 +128,7 @@ def test_every_row_is_a_point_of_both_curves(topologies, elasticities, first, kn
             ]
             np.testing.assert_allclose(corners, np.unique(np.vstack(ends).round(6), axis=0))
         if known:
-            np.testing.assert_allclose(shown["today's link"][:, 1], 450.0)
+            np.testing.assert_allclose(shown["today's link: 450 GB/s"][:, 1], 450.0)
 
 
 def test_the_caption_tells_n_what_is_sent_and_the_tax():
@@ -149,7 +149,7 @@ def test_without_a_tax_there_is_one_curve_each():
     assert curves(figure.axes[0]).keys() == {
         "ε = −0.5, without",
         "ε = −0.1, without",
-        "today's link",
+        "today's link: 450 GB/s",
     }
     assert caption_of(figure).endswith("No tax: Hockney's model.")
 

@@ -1,5 +1,7 @@
 """Figures of a comparison hold what the comparison holds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -40,8 +42,22 @@ def test_curves_are_the_taxes_of_each_side_in_order(found, taxes):
         assert axis.get_xlabel() == f"{group} {op}: tax (µs)"
         for line, one in zip(axis.lines, taxes, strict=True):
             values = taxes_of(one, op)
-            assert_allclose(line.get_xdata(), [0, *values])
-            assert_allclose(line.get_ydata(), np.arange(values.size + 1) / values.size)
+            assert_allclose(line.get_xdata()[:-1], [0, *values])
+            assert_allclose(line.get_ydata()[:-1], np.arange(values.size + 1) / values.size)
+        # both go to 1 at the end of the axis, whichever has the longest wait
+        ends = [line.get_xydata()[-1].tolist() for line in axis.lines]
+        assert ends == [[axis.get_xlim()[1], 1.0]] * 2
+        assert ends[0][0] > max(taxes_of(one, op)[-1] for one in taxes)
+
+
+def test_where_nobody_waits_on_either_side_a_sentence_stands_in_the_panel(taxes):
+    idle = [
+        replace(one, waits=replace(one.waits, longest_ns=one.waits.shortest_ns))
+        for one in taxes
+    ]
+    for axis in tax(compare(*idle, options=Options(resamples=200))).axes:
+        assert [text.get_text() for text in axis.texts] == ["nobody waits, in A nor in B"]
+        assert axis.get_xlim() == (0, 1)
 
 
 def test_the_two_sides_differ_without_colour(found):

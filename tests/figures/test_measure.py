@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import warnings
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import synctax
+from synctax.collectives.lasts import LEAST_SHOWN, MOST_COLUMNS
 from synctax.collectives.model import Group
 from synctax.errors import SynctaxError
-from synctax.report.figures.lasts import LEAST_SHOWN, MOST_COLUMNS
 from synctax.report.figures.measure import (
     MOST_CURVES,
     MOST_PANELS,
@@ -22,7 +23,7 @@ from synctax.report.figures.measure import (
     last,
     runs,
 )
-from synctax.report.figures.style import NAME_WIDTH, plain, save
+from synctax.report.figures.style import named, save, styled
 from tests.collectives.job import C, rank
 from tests.laws import examples, few
 
@@ -93,10 +94,48 @@ def test_names_play_no_tricks_in_files(made, tmp_path, figure, name):
     path = tmp_path / "made.svg"
     save(figure(made([[9.0, 0.0]], roles=[name])), path)
     text = "".join(ET.parse(path).getroot().itertext())
-    assert plain(name, width=NAME_WIDTH) in text
+    assert named(name) in text
+
+
+def test_where_nobody_waits_a_sentence_stands_in_each_panel(made):
+    for axis in cdf(made([[0.0, 0.0], [0.0, 0.0]])).axes:
+        assert [text.get_text() for text in axis.texts] == ["it waits in none of them"]
+    assert not any(axis.texts for axis in cdf(made([[9.0, 0.0]])).axes)
+
+
+@pytest.mark.parametrize("sign", ["W", "组", "i"])
+def test_legends_of_wide_letters_fit_into_the_picture(made, sign):
+    roles = [sign * 400 + str(k) for k in range(3)]
+    waits = [[30.0 - 10 * k, 0] for k in range(3)]
+    for figure in (cdf, runs):
+        drawn = figure(made(waits, group_of=range(3), roles=roles))
+        with styled(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # no font here may have the sign
+            drawn.draw_without_rendering()
+            (legend,) = drawn.legends
+            ends = legend.get_window_extent()
+        assert ends.x0 >= 0
+        assert ends.x1 <= drawn.bbox.x1
 
 
 # ------------------------------------------------------------------ last
+
+
+def test_places_of_few_collectives_are_whole_numbers(made):
+    for many in (1, 2, 3, 5):
+        axis = last(made([[9.0, 0.0]] * many)).axes[0]
+        ticks = axis.get_xticks()
+        assert_allclose(ticks, np.round(ticks))
+        labels = [axis.xaxis.get_major_formatter()(tick, 0) for tick in ticks]
+        assert len(set(labels)) == len(labels)
+
+
+def test_where_all_ranks_tie_a_sentence_stands_in_the_map(made):
+    axis = last(made([[0.0, 0.0], [0.0, 0.0]])).axes[0]
+    said = [text.get_text() for text in axis.texts]
+    assert said == ["ranks tie in all of them: none was last"]
+    assert not last(made([[9.0, 0.0]])).axes[0].texts
+
 
 WAITS = st.integers(2, 4).flatmap(
     lambda ranks: st.lists(

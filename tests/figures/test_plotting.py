@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -145,6 +146,34 @@ def test_picture_and_result_are_two_files(run, tmp_path):
     result = run("measure", EXAMPLE, "--plot", path, "-o", path, "--format", "csv")
     assert result.exit_code == 2
     assert f"both name {path}; give two files" in result.stderr
+
+
+@pytest.mark.parametrize("fmt", ["json", "table"])
+def test_picture_and_result_do_not_both_go_to_stdout(tmp_path, fmt):
+    # a process of its own: its stdout is a file
+    path, stdout = tmp_path / "made.svg", tmp_path / "stdout"
+    path.symlink_to("/dev/stdout")
+    command = [sys.executable, "-m", "synctax", "measure", EXAMPLE, "--no-cache", "-q"]
+    with stdout.open("wb") as file:
+        done = subprocess.run(
+            [*command, "--format", fmt, "--plot", path],
+            stdout=file,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert f"--plot {path} is stdout, where the result goes" in done.stderr
+    assert stdout.read_bytes() == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+def test_a_full_device_is_named_as_it_was_given(measure, tmp_path):
+    path = tmp_path / "made.png"
+    path.symlink_to("/dev/full")
+    result = measure("--plot", path)
+    assert result.exit_code == 1
+    assert f"{path}: no space left on device" in result.stderr
 
 
 def test_a_picture_goes_over_no_input(run, tmp_path):

@@ -11,9 +11,11 @@ from synctax.cluster.engine.simulate import simulate
 from synctax.cluster.jobs import simple_jobs
 from synctax.cluster.machines import uniform
 from synctax.cluster.metrics import makespan, times
+from synctax.cluster.over_time import boxes, busy_share, over_time, slowdown_over_time
 from synctax.errors import SynctaxError
 from synctax.report.figures import simulate as jct_figure
 from synctax.report.figures import timeline as figures
+from synctax.report.figures.axes import cumulated
 from synctax.report.figures.durations import log_times, time_text
 from synctax.report.figures.style import new_figure, styled
 from tests.cluster.simulations import ran
@@ -36,19 +38,20 @@ SHARED = cluster_of([(0, 8, 100), (5, 8, 60), (9, 6, 30), (30, 2, 200)], servers
 
 @given(hnp.arrays(np.float64, st.integers(1, 60), elements=st.integers(0, 9)))
 def test_cumulated_shares_are_those_of_values_no_larger(values):
-    x, share = jct_figure.thinned(values)
+    x, share = cumulated(values, start=-1.0, end=10.0)
     assert (share[0], share[-1]) == (0.0, 1.0)
-    assert x[0] == x[1] == values.min()
-    assert x[-1] == values.max()
+    assert (x[0], x[-1]) == (-1.0, 10.0)
+    assert (x[1], x[-2]) == (values.min(), values.max())
     for value in np.unique(values):
         assert share[x == value].max() == np.mean(values <= value)
 
 
 def test_of_many_jobs_some_are_drawn_the_first_and_last_among_them():
     values = np.random.default_rng(0).lognormal(size=100_000)
-    x, share = jct_figure.thinned(values)
-    assert x.size == jct_figure.MOST_POINTS + 1
-    assert (x[0], x[-1]) == (values.min(), values.max())
+    end = 2 * values.max()
+    x, share = cumulated(values, start=0.0, end=end, most=2_000)
+    assert x.size == 2_002
+    assert x[[0, 1, -2, -1]].tolist() == [0.0, values.min(), values.max(), end]
     assert_allclose(share[1:], np.searchsorted(np.sort(values), x[1:], "right") / 100_000)
 
 
@@ -60,9 +63,10 @@ def test_curves_are_the_times_of_the_table_in_seconds():
     left_s = axes.get_xlim()[0]
     for line, name in zip(axes.lines, columns, strict=True):
         assert_allclose(
-            np.unique(line.get_xdata()), np.unique(np.maximum(frame[name], left_s))
+            np.unique(line.get_xdata()[:-1]), np.unique(np.maximum(frame[name], left_s))
         )
-        assert line.get_ydata()[-1] == 100
+        # every curve goes to the end of the axis
+        assert line.get_xydata()[-1].tolist() == [axes.get_xlim()[1], 100]
     assert axes.get_xscale() == "log"
     assert axes.get_ylabel() == "jobs that take no longer (%)"
     assert "(ms to d" in axes.get_xlabel()
@@ -103,7 +107,7 @@ def test_ticks_of_times_say_their_units_and_are_finer_where_few(low_s, high_s, f
 @given(rows)
 def test_boxes_hold_all_gpu_seconds_and_none_lies_on_another(jobs):
     found = cluster_of(jobs)
-    some = figures.boxes(found)
+    some = boxes(found)
     lasted = (found.end_ns - found.start_ns)[some.job] / 1e9
     assert_allclose((some.many * lasted).sum(), found.use.gpu_s)
     for gpu in range(found.cluster.total_gpus):
@@ -121,15 +125,15 @@ def test_means_over_time_add_up_to_gpu_seconds_and_waiting_times(jobs, block, ma
         return
     edges_s = np.linspace(0, whole_s, many + 1)
     width_s = whole_s / many
-    share = figures.busy_share(found, block, edges_s)
+    share = busy_share(found, block, edges_s)
     assert share.shape == (-(-3 // block), many)
     assert share.min() >= 0
     of_row = np.bincount(np.arange(3) // block, found.cluster.gpus)
     assert_allclose((share * of_row[:, None]).sum() * width_s, found.use.gpu_s, atol=1e-6)
     ends = (found.jobs.submit_ns, found.start_ns)
-    waiting = figures.over_time(found, ends, np.ones(len(found.jobs)), edges_s)
+    waiting = over_time(found, ends, np.ones(len(found.jobs)), edges_s)
     assert_allclose(waiting.sum() * width_s, times(found).wait_s.sum(), atol=1e-6)
-    slowdown = figures.slowdown_over_time(found, edges_s)
+    slowdown = slowdown_over_time(found, edges_s)
     known = slowdown[~np.isnan(slowdown)]
     assert known.min() > 1 - 1e-6
     assert known.max() < times(found).slowdown.max() + 1e-6
@@ -140,18 +144,18 @@ def test_busy_servers_in_numbers_that_can_be_checked_by_hand():
         [(0, 0, 10, ((0, 4),)), (0, 5, 20, ((0, 2), (1, 8)))], cluster=uniform(2, 8, 5.0)
     )
     edges_s = np.array([0.0, 10.0, 20.0])
-    assert_allclose(figures.busy_share(found, 1, edges_s), [[5 / 8, 2 / 8], [4 / 8, 1.0]])
-    assert_allclose(figures.busy_share(found, 2, edges_s), [[9 / 16, 10 / 16]])
+    assert_allclose(busy_share(found, 1, edges_s), [[5 / 8, 2 / 8], [4 / 8, 1.0]])
+    assert_allclose(busy_share(found, 2, edges_s), [[9 / 16, 10 / 16]])
 
 
 def test_few_servers_show_jobs_on_gpus_coloured_by_slowdown_and_who_waits_below():
     figure = figures.timeline(SHARED)
     main, below, bar = figure.axes
-    some, frame = figures.boxes(SHARED), SHARED.to_frame()
-    boxes = main.collections[0]
-    assert_allclose(boxes.get_array(), frame["slowdown"][some.job])
+    some, frame = boxes(SHARED), SHARED.to_frame()
+    shown = main.collections[0]
+    assert_allclose(shown.get_array(), frame["slowdown"][some.job])
     for path, job, first, many in zip(
-        boxes.get_paths(), some.job, some.first, some.many, strict=True
+        shown.get_paths(), some.job, some.first, some.many, strict=True
     ):
         low, high = path.get_extents().get_points()
         start_min, end_min = np.array([SHARED.start_ns[job], SHARED.end_ns[job]]) / 60e9
@@ -174,11 +178,11 @@ def test_many_servers_show_how_busy_they_are_and_how_much_jobs_are_slowed(monkey
     main, slowed, waiting = figure.axes[:3]
     (image,) = main.images
     edges_s = np.linspace(0, makespan(SHARED), figures.INTERVALS + 1)
-    assert_allclose(image.get_array(), 100 * figures.busy_share(SHARED, 2, edges_s))
+    assert_allclose(image.get_array(), 100 * busy_share(SHARED, 2, edges_s))
     assert main.yaxis.get_major_formatter()(4_000, 0) == "4,000"
     assert times(SHARED).slowed.any()
     values, *_ = slowed.patches[0].get_data()
-    assert_array_equal(values, figures.slowdown_over_time(SHARED, edges_s))
+    assert_array_equal(values, slowdown_over_time(SHARED, edges_s))
     assert slowed.get_ylabel() == "slowdown\n(×)"
     assert waiting.get_xlabel() == "time since the first submission (min)"
     assert figure.axes[3].get_ylabel() == "GPUs in use (%)"

@@ -1,5 +1,8 @@
 """How all figures look, and how they are written."""
 
+import importlib
+import os
+import subprocess
 import sys
 
 import matplotlib as mpl
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 from synctax.errors import SynctaxError
+from synctax.report.figures.lettering import width_em
 from synctax.report.figures.style import (
     COLORS,
     HATCHES,
@@ -43,7 +47,8 @@ def test_a_caption_holds_all_words_in_lines_that_fit(text, width_in):
         caption(figure, f"{text} n = 1,234")
     lines = figure.get_supxlabel().splitlines()
     assert " ".join(lines).replace(" ", "") == plain(f"{text}n=1,234").replace(" ", "")
-    assert max(map(len, lines)) <= 16 * width_in
+    shown = [line.replace(r"\$", "$") for line in lines]
+    assert max(map(width_em, shown)) <= width_in * 72 / 8.33
     assert lines[-1].endswith("n = 1,234")
 
 
@@ -102,6 +107,51 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(SynctaxError, match=r"pip install 'synctax\[plot\]'"), styled():
         pass
+
+
+CODE = """
+import os, sys
+from synctax.report.figures.style import caption, new_figure, styled
+with styled():
+    figure, _ = new_figure()
+    caption(figure, "n = 0")
+assert figure._repr_png_().startswith(b"\\x89PNG")
+import matplotlib
+chosen = dict.__getitem__(matplotlib.rcParams, "backend")  # which chooses none
+print(os.environ["MPLBACKEND"], chosen == os.environ["MPLBACKEND"])
+assert "matplotlib.pyplot" not in sys.modules
+"""
+
+
+@pytest.mark.parametrize(("backend", "chosen"), [("nonsense", "False"), ("svg", "True")])
+def test_a_backend_that_there_is_not_stops_no_figure_and_others_stay(backend, chosen):
+    # a process of its own: backends are read where the library is imported first
+    told = subprocess.run(
+        [sys.executable, "-c", CODE],
+        env={**os.environ, "MPLBACKEND": backend},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.split() == [backend, chosen]
+
+
+def test_settings_that_cannot_be_read_are_told(monkeypatch):
+    def fail(_name):
+        raise ValueError("no such thing")
+
+    monkeypatch.setattr(importlib, "import_module", fail)
+    with pytest.raises(SynctaxError, match=r"set up: no such thing; mend.*matplotlibrc"):
+        styled().__enter__()
+
+
+def test_numbers_of_every_axis_are_those_of_tables():
+    with styled():
+        _, axes = new_figure(2)
+        for axis in axes:
+            for one in (axis.xaxis, axis.yaxis):
+                write = one.get_major_formatter()
+                assert [write(x, 0) for x in (-1234.5, 0.3)] == ["−1,234.5", "0.3"]
 
 
 def test_axes_come_row_by_row():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import synctax
+from synctax.comparison.options import Options
 from synctax.errors import SynctaxError
 from synctax.report.figures.trend import MOST_RANKS, OTHERS, trend
 from tests.compare.windows import windows
@@ -89,3 +90,61 @@ def example():
 def test_one_window_is_no_figure():
     with pytest.raises(SynctaxError, match="one window makes no trend"):
         trend(made(count=1, slow_from=1))
+
+
+def drawn(delays_us, by="window", **options):
+    return trend(synctax.trend(synctax.measure(windows(delays_us, **options)), by=by))
+
+
+def said(axis):
+    return [text.get_text() for text in axis.texts]
+
+
+@pytest.mark.parametrize(("count", "by"), [(3, "window"), (1, "step")])
+def test_panels_in_which_nobody_waited_say_so_and_steps_are_whole(count, by):
+    figure = drawn([np.zeros((24, 4))] * count, by, apart=1)
+    tax, last = figure.axes
+    assert said(tax) == ["nobody waited: every tax is 0 µs"]
+    assert said(last) == ["nobody was last: ranks tie in every collective"]
+    assert tax.get_ylim() == (0, 1)
+    for axis in figure.axes:
+        ticks = axis.get_xticks()
+        assert (ticks == ticks.round()).all()
+    assert "no interval: too few steps" in figure.get_supxlabel()
+
+
+def test_panels_with_something_in_them_say_nothing():
+    figure = trend(made())
+    assert [said(axis) for axis in figure.axes] == [[], []]
+
+
+def test_long_intervals_of_few_steps_leave_room_for_the_means():
+    rng = np.random.default_rng(0)
+    figure = drawn([rng.exponential(10, (4, 3)) for _ in range(6)], steps=2)
+    mean = figure.axes[0].lines[0].get_ydata()
+    assert figure.axes[0].get_ylim()[1] == pytest.approx(3 * max(mean))
+    assert figure.get_supxlabel().endswith("Intervals go on above the panel.")
+    assert "go on" not in trend(made()).get_supxlabel()
+
+
+def test_an_interval_between_two_points_without_is_drawn():
+    rng = np.random.default_rng(0)
+    delays = [rng.exponential(10, (24, 3)) for _ in range(5)]
+    for number in (0, 1, 3, 4):
+        delays[number] = np.tile([0.0, 10.0, 0.0], (24, 1))
+    found = synctax.trend(synctax.measure(windows(delays)))
+    low = found.to_frame()["tax_max_mean_us_lo"]
+    assert low.notna().tolist() == [False, False, True, False, False]
+    figure = trend(found)
+    line = figure.axes[0].collections[-1].get_segments()
+    assert [one[0].tolist() for one in line] == [[300, low[2]]]
+    assert "interval at 1 of 5 windows" in " ".join(figure.get_supxlabel().split())
+
+
+def test_levels_are_those_that_were_asked_for():
+    delays = [np.random.default_rng(0).exponential(10, (24, 3)) for _ in range(3)]
+    options = Options(level=0.8)
+    figure = trend(synctax.trend(synctax.measure(windows(delays)), options=options))
+    labels = figure.axes[0].get_legend_handles_labels()[1]
+    assert "80 %" in labels
+    assert "with 80 % interval" in figure.get_supxlabel()

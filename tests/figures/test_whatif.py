@@ -1,5 +1,6 @@
 """The picture of replays shows what the tables of `whatif` say."""
 
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import synctax
-from synctax.report.figures.whatif import CHANGE_WIDTH, MOST_CHANGES, steps
+from synctax.report.figures.style import named
+from synctax.report.figures.whatif import CHANGE_EM, MOST_CHANGES, steps
 from synctax.texts import signed
 from tests.attribution.examples import kept, measured
 from tests.experiment.made import experiment
@@ -77,6 +79,13 @@ def test_circles_are_the_steps(found):
     assert "n = 3 steps (circles)" in said(steps(found))
 
 
+def test_one_step_has_no_circle_of_its_own(found):
+    single = found.single.groupby("change", sort=False).head(1)
+    figure = steps(Found(found.frame.assign(steps=1), single))
+    assert said(figure).startswith("Mean over the ranks and n = 1 step;")
+    assert not figure.axes[0].lines
+
+
 def test_without_steps_it_is_the_whole_window(found):
     frame = found.frame.assign(steps=pd.array([None] * len(found.frame), "Int64"))
     first = found.single.groupby("change", sort=False).head(1)
@@ -89,7 +98,7 @@ def test_without_steps_it_is_the_whole_window(found):
 
 def test_more_changes_than_have_room_are_counted_and_long_ones_cut(found):
     row = found.frame.iloc[:1]
-    long = "x" * CHANGE_WIDTH
+    long = "x" * 60
     names = [f"kernel=a${number}{long}*0" for number in range(MOST_CHANGES + 2)]
     frame = pd.concat([row.assign(change=name) for name in names])
     one = found.single[found.single["change"] == row["change"].iloc[0]]
@@ -97,5 +106,6 @@ def test_more_changes_than_have_room_are_counted_and_long_ones_cut(found):
     figure = steps(replace(found, frame=frame, single=single))
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert len(labels) == MOST_CHANGES + 2
-    assert labels[2] == rf"kernel=a\$0{long}"[:CHANGE_WIDTH] + "…"
+    assert labels[2] == named(names[0], CHANGE_EM)
+    assert re.fullmatch(r"kernel=a\\\$0x{10,}…", labels[2])
     assert "2 changes left out for room" in said(figure)

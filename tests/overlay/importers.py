@@ -1,13 +1,15 @@
 """What viewers make of a trace: rules of their importers, as far as an overlay needs them.
 
 Perfetto (`src/trace_processor/importers`: JSON parser, slice and flow trackers): events in
-order of time, those of one time in order of the file; a slice that overlaps the one around
-it is dropped; an arrow binds to the slice that began last on its thread. chrome://tracing
-(catapult): an arrow binds to the shortest slice around its time.
+order of time, those of one time in order of the file; times are floats of µs, multiplied by
+1000 and cut off; a slice that overlaps the one around it is dropped; an arrow binds to the
+slice that began last on its thread. chrome://tracing (catapult): an arrow binds to the
+shortest slice around its time.
 """
 
 import gzip
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +18,8 @@ from typing import Any
 import orjson
 
 Event = dict[str, Any]
+Open = tuple[int, int, Event]
+"""Start and end of a slice, and the slice."""
 
 
 @dataclass
@@ -34,24 +38,37 @@ def read(path: Path) -> dict[str, Any]:
         gzip.decompress(text) if path.suffix == ".gz" else text
     )
     for event in document["traceEvents"]:
-        for key in ("ts", "dur"):
-            if key in event:
-                event[key] = int((Decimal(repr(event[key])) * 1000).to_integral_exact())
+        times_in_ns(event)
     return document
 
 
-def perfetto(events: list[Event]) -> Imported:
-    """Import as Perfetto does."""
+def times_in_ns(event: Event) -> Event:
+    """Replace the times of an event, as they are written, by ns."""
+    for key in ("ts", "dur"):
+        if key in event:
+            event[key] = int((Decimal(repr(event[key])) * 1000).to_integral_exact())
+    return event
+
+
+def seen(time_ns: int) -> int:
+    """Read a time that is written in µs as Perfetto does."""
+    written = float(Decimal(time_ns) / 1000)
+    return int(written * 1000.0)
+
+
+def perfetto(events: list[Event], read: Callable[[int], int] = seen) -> Imported:
+    """Import as Perfetto does; or with times that are read otherwise."""
     found = Imported()
-    stacks: dict[tuple[int, int], list[Event]] = defaultdict(list)
+    stacks: dict[tuple[int, int], list[Open]] = defaultdict(list)
     begun: dict[tuple[Any, str, str], Event] = {}
     timed = [event for event in events if event["ph"] in "Xsf"]
-    for event in sorted(timed, key=lambda one: one["ts"]):
+    for event in sorted(timed, key=lambda one: read(one["ts"])):
         thread = event["pid"], event["tid"]
         stack = stacks[thread]
         if event["ph"] == "X":
-            if _fits(stack, event):
-                stack.append(event)
+            start = read(event["ts"])
+            if _fits(stack, start, start + read(event["dur"])):
+                stack.append((start, start + read(event["dur"]), event))
                 found.slices.setdefault(thread, []).append(event)
             else:
                 found.faults["slice_drop_overlapping"] += 1
@@ -61,19 +78,18 @@ def perfetto(events: list[Event]) -> Imported:
             found.faults["flow_no_enclosing_slice"] += 1
         elif event["ph"] == "s":
             found.faults["flow_duplicate_id"] += key in begun
-            begun[key] = stack[-1]
+            begun[key] = stack[-1][2]
         elif key not in begun:
             found.faults["flow_end_without_start"] += 1
         else:
-            found.arrows.append((event, begun[key], stack[-1]))
+            found.arrows.append((event, begun[key], stack[-1][2]))
     return found
 
 
-def _fits(stack: list[Event], event: Event) -> bool:
-    start, end = event["ts"], event["ts"] + event["dur"]
+def _fits(stack: list[Open], start: int, end: int) -> bool:
     for at in range(len(stack) - 1, -1, -1):
-        open_end = stack[at]["ts"] + stack[at]["dur"]
-        instants = stack[at]["dur"] == 0 == event["dur"]
+        open_start, open_end, _ = stack[at]
+        instants = open_start == open_end and start == end
         if open_end < start or (open_end == start and not instants):
             stack.pop()
         elif start < open_end < end:

@@ -1,34 +1,50 @@
 """Overlays that several tests look at, each made once, in this process."""
 
-import io
+import gzip
 import json
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
+
+import orjson
 
 import synctax
 from synctax.attribution.attribute import Attribution, attribute
 from synctax.collectives.load import Job
 from synctax.collectives.tax import Tax
 from synctax.overlay.choice import Choice
-from synctax.overlay.overlay import Measured, Overlay, write_overlay
+from synctax.overlay.overlay import Overlay, write_overlay
 from tests.conftest import ROOT
 from tests.overlay import importers
 
 EXAMPLE = ROOT / "examples" / "tp4-fsdp2"
 
 
+def read_gzip(path: Path) -> dict[str, Any]:
+    """Read a trace."""
+    document: dict[str, Any] = orjson.loads(gzip.decompress(path.read_bytes()))
+    return document
+
+
 def overlay(
-    job: Job, tax: Tax, found: Attribution | None, folder: Path, choice: Choice
+    job: Job,
+    tax: Tax,
+    found: Attribution | None,
+    folder: Path,
+    choice: Choice | None = None,
+    on_progress: Callable[[str, int], None] | None = None,
+    name: str = "all.json.gz",
 ) -> tuple[Overlay, Path]:
-    """Write an overlay into a folder."""
-    out, parts = io.BytesIO(), folder / "parts"
-    parts.mkdir()
-    made = write_overlay(Measured(job, tax, found), out, parts, choice=choice, workers=1)
-    assert not list(parts.iterdir())
-    path = folder / ("all.json.gz" if choice.compressed else "all.json")
-    path.write_bytes(out.getvalue())
+    """Write an overlay into a folder, and check that nothing else is left there."""
+    before = set(folder.iterdir())
+    path = folder / name
+    made = write_overlay(
+        job, found or tax, path, choice=choice, workers=1, on_progress=on_progress
+    )
+    assert set(folder.iterdir()) == before | {path}
+    assert path.stat().st_size == made.file_bytes
     return made, path
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from synctax.errors import SynctaxError
+from synctax.errors import BadInputError, SynctaxError
 from tests.overlay import importers, made
 
 Run = Callable[..., Result]
@@ -48,7 +48,7 @@ def test_an_overlay_is_no_trace_and_says_what_to_do(
     one = run(command, path, *(["--no-cache"] if command == "measure" else []))
     assert one.exit_code == 3
     assert "an overlay of all ranks of a job" in one.stderr
-    assert "synctax.overlay.split" in one.stderr
+    assert "synctax.split_overlay" in one.stderr
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_nothing_is_left_where_a_trace_is_gone(
 
 
 def _vanishing(traces: Path) -> Callable[..., object]:
-    from synctax.overlay.clocks import job_clocks
+    from synctax.collectives.job_clocks import job_clocks
 
     def gone(*args: object) -> object:
         found = job_clocks(*args)  # type: ignore[arg-type]
@@ -132,10 +132,98 @@ def test_an_overlay_too_large_for_a_browser_says_so(
     from synctax.report import overlay_view
 
     overlay = made.of_example()[0]
-    extra = overlay_view.envelope(overlay, "o.json.gz", 5)
+    extra = overlay_view.envelope(overlay, "o.json.gz")
     assert not any("browser" in str(part) for part in overlay_view.parts(overlay, extra))
     monkeypatch.setattr(overlay_view, "LARGE_BYTES", overlay.text_bytes - 1)
     monkeypatch.setattr(overlay_view, "MANY_RANKS", 3)
     said = [str(part) for part in overlay_view.parts(overlay, extra)]
     assert any("--steps, --ranks or --keep gpu" in part for part in said)
     assert "… and 5 more; -v lists them" in said
+
+
+def test_only_where_no_path_can_be_known_is_none_drawn(
+    run: Run, traces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_args: object, **_kwargs: object) -> None:
+        raise BadInputError("rank0.json: cannot be read")
+
+    monkeypatch.setattr("synctax.attribution.attribute.attribute", gone)
+    one = run("overlay", traces, "--no-cache", "-o", traces.parent / "out.json")
+    assert one.exit_code == 3
+    assert "rank0.json: cannot be read" in one.stderr
+    assert not (traces.parent / "out.json").exists()
+
+
+@pytest.mark.parametrize("paths", [0, 5])
+def test_what_measure_refuses_is_refused(run: Run, tmp_path: Path, paths: int) -> None:
+    events = made.reduces([("100", "7"), ("200", "7")])
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "alone" / "rank0.json").write_text(made.trace(0, events))
+    args = (tmp_path / "alone", "--no-cache")
+    measured = run("measure", *args)
+    one = run("overlay", *args, "-o", tmp_path / "out.json", "--paths", paths)
+    assert one.exit_code == measured.exit_code == 1
+    assert "none of 2 collectives can be measured" in one.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["alone"]
+
+
+def test_names_may_be_as_long_as_files_have_them(run: Run, traces: Path) -> None:
+    target = traces.parent / f"{'漢' * 82}.json"
+    assert len(target.name.encode()) == 251
+    one = run("overlay", traces, "--no-cache", "-o", target)
+    assert one.exit_code == 0, one.stderr
+    assert not importers.faults(importers.read(target))
+    longer = target.with_name(f"漢漢{target.name}")
+    one = run("overlay", traces, "--no-cache", "-o", longer)
+    assert one.exit_code == 1
+    assert "too long" in one.stderr
+    assert sorted(path.name for path in traces.parent.iterdir()) == ["traces", target.name]
+
+
+def test_windows_of_ranks_are_told_from_ranks(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    for rank in range(2):
+        for window, start in enumerate((100, 9_000_000)):
+            times = [(f"{start + 20 * n - rank}", f"{7 + rank}") for n in range(4)]
+            text = made.trace(rank, made.reduces(times))
+            stamp = 1_700_000_000_000 + 60_000 * window
+            (folder / f"host_{rank}.{stamp}.pt.trace.json").write_text(text)
+    one = run("overlay", folder, "--no-cache", "-o", tmp_path / "out.json")
+    assert one.exit_code == 0, one.stderr
+    assert "16 events of 2 ranks (4 windows) on one clock" in " ".join(one.stdout.split())
+
+
+def test_culprits_are_counted_where_they_are_drawn_and_where_coloured(
+    run: Run, tmp_path: Path
+) -> None:
+    space = ("--workspace", tmp_path / "space")
+    args = ("overlay", made.EXAMPLE, "-o", tmp_path / "all.json.gz", *space)
+    every = run(*args)
+    told = importers.read(tmp_path / "all.json.gz")["traceEvents"]
+    drawn = sum(event["name"].startswith("culprit: ") for event in told)
+    coloured = sum(e.get("cname") == "terrible" and e["cat"] != "synctax" for e in told)
+    assert f"arrows and {drawn} culprits" in every.stdout
+    assert f"coloured: {coloured} events of the traces" in every.stdout
+    none = run(*args, "--keep", "collectives", "--op", "all_gather")
+    assert "coloured: no event of the traces" in none.stdout
+
+
+def test_what_two_readings_of_a_file_say_is_said_once(run: Run, traces: Path) -> None:
+    path = traces / "rank1.json"
+    path.write_text(path.read_text().removesuffix("]}"))
+    one = run("overlay", traces, "--no-cache", "-o", traces.parent / "out.json")
+    assert one.exit_code == 0, one.stderr
+    assert one.stderr.count("[truncated]") == 1
+
+
+@pytest.mark.parametrize(
+    ("offset_us", "words"),
+    [(0.0, "0 µs"), (-250.0, "−250.00 µs"), (-1.774224e15, "−1,774,224,000.000 s")],
+)
+def test_offsets_of_clocks_that_are_set_otherwise_are_read_easily(
+    offset_us: float, words: str
+) -> None:
+    from synctax.report.overlay_view import offset_text
+
+    assert offset_text(offset_us) == words

@@ -232,7 +232,7 @@ def test_real_traces_come_back_to_the_bit(shared_traces: Path, tmp_path: Path) -
     folder = shared_traces / "torchrec4-sleep-rank2"
     job = synctax.load([str(folder)], workers=1)
     tax = synctax.measure(job)
-    overlay, path = made.overlay(job, tax, None, tmp_path, Choice())
+    overlay, path = made.overlay(job, tax, None, tmp_path)
     split(path, tmp_path / "back")
     assert_same(tax, measure(tmp_path / "back"))
     document = importers.read(path)
@@ -285,7 +285,7 @@ def hostile(tmp_path: Path) -> Path:
 def test_hostile_traces_become_what_viewers_can_read(hostile: Path, tmp_path: Path) -> None:
     job = synctax.load([str(hostile)], workers=1)
     tax = synctax.measure(job)
-    overlay, path = made.overlay(job, tax, None, tmp_path, Choice(compressed=False))
+    overlay, path = made.overlay(job, tax, None, tmp_path, name="all.json")
     document = importers.read(path)
     assert importers.faults(document) == []
     ranks, drawn = parts(document)
@@ -322,7 +322,7 @@ def test_a_bare_list_comes_back_as_one(tmp_path: Path) -> None:
         (folder / f"rank{rank}.json").write_text("[" + ",".join(events) + "]")
     job = synctax.load([str(folder)], workers=1)
     tax = synctax.measure(job)
-    _, path = made.overlay(job, tax, None, tmp_path, Choice())
+    _, path = made.overlay(job, tax, None, tmp_path)
     split(path, tmp_path / "back")
     assert_same(tax, measure(tmp_path / "back"))
     assert isinstance(json.loads((tmp_path / "back" / "rank1.json").read_text()), list)
@@ -331,7 +331,7 @@ def test_a_bare_list_comes_back_as_one(tmp_path: Path) -> None:
 def test_steps_keep_what_is_in_them_and_what_that_leads_to(tmp_path: Path) -> None:
     job, _, _ = made.example()
     tax = synctax.measure(job, steps=range(2, 3))
-    overlay, path = made.overlay(job, tax, None, tmp_path, Choice())
+    overlay, path = made.overlay(job, tax, None, tmp_path)
     ranks, drawn = parts(importers.read(path))
     assert 0 < sum(map(len, ranks)) < 22_632 / 2
     frame = overlay.to_frame()
@@ -400,4 +400,4 @@ def test_other_methods_keep_no_paths_to_draw(tmp_path: Path) -> None:
     job, tax, found = made.example()
     other = replace(found, options=replace(found.options, method="longest"))
     with pytest.raises(ValueError, match="keeps no paths"):
-        made.overlay(job, tax, other, tmp_path, Choice())
+        made.overlay(job, tax, other, tmp_path)

@@ -6,11 +6,12 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from synctax.attribution.attribute import Attribution
@@ -20,10 +21,15 @@ from synctax.bandwidth.basis import Setting
 from synctax.bandwidth.sweep import Link, Wait, sweep
 from synctax.bandwidth.topology import Layout
 from synctax.collectives.model import Group, Op
+from synctax.collectives.summary import caused_us
 from synctax.collectives.tax import Tax, measure
 from synctax.errors import SynctaxError
+from synctax.evt.fit import fit_evt_maxima
+from synctax.evt.options import Options as FitOptions
+from synctax.evt.results import EvtFit
 from synctax.report.page import Missing, Options, Worth, page
-from synctax.report.page.assets import asset
+from synctax.report.page.assets import PARTS, asset, library, script
+from synctax.report.page.data import MOST_MAXIMA, TAIL_MAXIMA, drawn
 from synctax.report.page.markup import Texts, element, joined, script_json
 from synctax.report.page.tables import MAX_ROWS, column, table
 from synctax.report.story_view import windows_apart
@@ -114,6 +120,8 @@ def test_json_in_a_script_is_the_value_and_ends_no_script(value: dict[str, str])
 
 
 @given(name=st.text(max_size=40), title=st.text(max_size=40))
+@example(name="\0", title="")
+@example(name="tp\0\0", title="")
 def test_a_page_is_safe_whatever_things_are_called(name: str, title: str) -> None:
     tax = small(name or "x", name)
     made = page(tax, Missing(name), options=Options(title=title, asked={"a": title}))
@@ -195,7 +203,7 @@ def test_the_policy_names_exactly_the_scripts_that_are_there() -> None:
 
 
 def test_the_charting_library_is_the_published_file() -> None:
-    text = asset("echarts.min.js").text.encode()
+    text = library().text.encode()
     assert len(text) == 1_121_883
     digest = hashlib.sha256(text).hexdigest()
     assert digest == "b66b25aeb4df84e33199dc21694014d336d222cbd9deb0e5a7c14bd6aa0d0fd0"
@@ -203,6 +211,20 @@ def test_the_charting_library_is_the_published_file() -> None:
     assert "Apache ECharts 6.1.0 (1,121,883 bytes, Apache-2.0)" in about
     assert "Apache License" in about
     assert "Copyright 2010-2016 Mike Bostock" in about
+
+
+def test_the_script_is_made_of_all_its_parts_and_of_nothing_else() -> None:
+    folder = files("synctax.report.page") / "assets" / "page"
+    assert sorted(one.name for one in folder.iterdir()) == sorted(
+        f"{part}.js" for part in PARTS
+    )
+    text = script().text
+    assert text.startswith('"use strict";')
+    for part in PARTS:
+        own = (folder / f"{part}.js").read_text("utf-8")
+        assert own in text
+        assert own.startswith("/* ")
+        assert own.count("\n") < 400, part
 
 
 def test_columns_are_those_of_the_tables() -> None:
@@ -240,17 +262,78 @@ def _none(value: Any) -> Any:
     return None if is_absent(value) else int(value)
 
 
-def test_ranks_add_up_to_the_tables() -> None:
+def test_what_others_waited_for_a_rank_adds_up_to_the_tables() -> None:
     found = attributed()
-    told = data(parsed(whole()))
-    own = told["rank_tax"]
-    frame = found.tax.per_rank()
-    waited = frame.groupby(["group", "rank"])["wait_us_sum"].sum()
-    caused = found.per_rank().set_index(["group", "rank"])["tax_us"]
-    for at, role in enumerate(own["role"]):
-        key = told["names"]["roles"][role], told["ranks"][own["rank"][at]]
-        assert own["waited_us"][at] == pytest.approx(waited[key], abs=0.01)
-        assert own["caused_us"][at] == pytest.approx(caused[key], abs=0.01)
+    own = found.per_rank().set_index(["group", "rank"])["tax_us"]
+    sums: dict[tuple[str, int], float] = {}
+    for (role, _, rank_, _), us in caused_us(found.tax).items():
+        sums[role, rank_] = sums.get((role, rank_), 0.0) + us
+    assert sums == pytest.approx({key: own[key] for key in sums}, abs=0.01)
+    assert sum(sums.values()) == pytest.approx(own.sum(), abs=0.01)
+
+
+# ------------------------------------------------------------------ what is embedded
+
+
+def fitted(count: int) -> EvtFit:
+    """Fit so many maxima of 8 ranks."""
+    z = np.random.default_rng(3).gumbel(1.0, 0.6, count)
+    asked = FitOptions(n=(8, 64), resamples=20)
+    return fit_evt_maxima(z, n_fit=8, a_us=100.0, r=0.1, options=asked)
+
+
+def test_of_many_maxima_those_at_the_ends_and_some_between_are_drawn() -> None:
+    many = 5 * MOST_MAXIMA
+    fit = fitted(many)
+    root = parsed(page(small(), fit=fit))
+    own = data(root)["fit"]["qq"]
+    assert {len(values) for values in own.values()} == {MOST_MAXIMA}
+    z = fit.points("qq")["z"].to_numpy()
+    for mine, all_ in ((slice(TAIL_MAXIMA), z), (slice(-TAIL_MAXIMA, None), z)):
+        assert own["z"][mine] == pytest.approx(all_[mine], rel=1e-5)
+    # nowhere between does the curve have a gap
+    place = np.searchsorted(z, own["z"])
+    assert np.diff(place).max() <= many / (MOST_MAXIMA - 2 * TAIL_MAXIMA) + 2
+    (said,) = [
+        one.text
+        for one in root.all("figcaption")
+        if one.text.startswith("Largest block times") and "quantiles" in one.text
+    ]
+    assert f"{many:,} block maxima" in said
+    assert f" of which {MOST_MAXIMA:,} are drawn: all at both ends" in said
+
+
+def test_few_maxima_are_all_drawn() -> None:
+    root = parsed(page(small(), fit=fitted(200)))
+    assert len(data(root)["fit"]["qq"]["z"]) == 200
+    assert "are drawn" not in root.by_id("fit").text
+
+
+@given(count=st.integers(0, 10**6))
+def test_what_is_drawn_is_in_order_and_keeps_both_ends(count: int) -> None:
+    places = drawn(count)
+    assert places.size == min(count, MOST_MAXIMA)
+    assert (np.diff(places) > 0).all()
+    if count:
+        assert (places[0], places[-1]) == (0, count - 1)
+
+
+def keys(value: Any) -> set[str]:
+    """Names of everything in some data."""
+    if isinstance(value, dict):
+        return set(value).union(*map(keys, value.values()))
+    return set().union(*map(keys, value)) if isinstance(value, list) else set()
+
+
+def test_nothing_is_embedded_that_the_script_does_not_read() -> None:
+    found = attributed()
+    link = Link(Layout("switched"), "all_reduce", 2**20, 5.0)
+    worth = Worth(sweep([link], [-0.5], Wait.none(np.array([8.0]))), Setting("", "", {}, 8))
+    told = data(parsed(page(found.tax, found, fitted(200), worth)))
+    assert None not in (told["bandwidth"], told["fit"])
+    assert told["paths"] != []
+    read = set(re.findall(r"\w+", script().text))
+    assert keys(told) - read == {"schema"}
 
 
 def test_ranks_are_listed_by_what_others_waited_for_them() -> None:
@@ -398,6 +481,59 @@ def test_windows_are_of_one_clock_and_told_apart() -> None:
     assert "2 windows" in root.all("header")[0].text
 
 
+def test_windows_of_several_hosts_have_clocks_of_their_own_time() -> None:
+    """A host's clock that gains 9 ms between windows is right in both."""
+    group = Group("dp", (0, 1), "dp", 2, "kernel")
+    begin_us = {"first": 1_000.0, "second": 901_000.0}
+    ahead_us = {(0, "first"): 0.0, (0, "second"): 0.0}
+    ahead_us |= {(1, "first"): 5_000.0, (1, "second"): 14_000.0}
+    taken = [
+        rank(
+            number,
+            # ranks take turns at being the first to arrive
+            [
+                C(begin + 100.0 * k, 10.0 + 20.0 * ((k + number) % 2), step=k)
+                for k in range(6)
+            ],
+            groups=(group,),
+            window=window,
+            host=f"node{number}",
+            clock_us=ahead_us[number, window],
+        )
+        for window, begin in begin_us.items()
+        for number in range(2)
+    ]
+    told = data(parsed(page(measure(taken))))
+    assert told["clock"] == "aligned"
+    starts = np.array(told["collectives"]["start_us"])
+    at = np.array([begin + 100.0 * k for begin in begin_us.values() for k in range(6)])
+    assert starts == pytest.approx(at - at[0], abs=1e-3)
+
+
+def test_a_part_of_the_job_that_nothing_links_begins_at_0_and_keeps_its_order() -> None:
+    groups = (Group("a", (0, 1), "tp", 2, "kernel"), Group("b", (2, 3), "tp", 2, "kernel"))
+    taken = [
+        rank(
+            number,
+            [C(100.0 * k + 100, 10.0 + number) for k in range(3)],
+            groups=(groups[number // 2],),
+            host=f"node{number}",
+            clock_us=1e9 * (number // 2),
+        )
+        for number in range(4)
+    ]
+    told = data(parsed(page(measure(taken))))
+    assert told["clock"] == "order"
+    own = told["collectives"]
+    for group in (0, 1):
+        mine = [
+            start
+            for start, of in zip(own["start_us"], own["group"], strict=True)
+            if of == group
+        ]
+        assert mine == [0.0, 100.0, 200.0]
+
+
 def test_groups_of_many_ranks_have_short_names() -> None:
     ranks = tuple(range(0, 90, 3))
     group = Group("dp", ranks, "dp", 30, "kernel")
@@ -407,10 +543,31 @@ def test_groups_of_many_ranks_have_short_names() -> None:
     ]
     root = parsed(page(measure(taken)))
     (name,) = data(root)["names"]["groups"]
-    assert name == "dp 0,3,6,9,12,15,18,21,24,27,30,33,36,39,42… (30 ranks)"
+    assert name == "dp 0,3,6,…,87 (30 ranks)"
     # one group of a role needs no choice of its own
     values = [one.attributes["value"] for one in root.all("option")]
     assert values == ["", "role-0", "", "0"]
+
+
+def test_groups_whose_short_names_are_alike_have_whole_names() -> None:
+    first = tuple(range(20, 80, 2))
+    second = (*first[:9], first[9] + 1, *first[10:])
+    taken = [
+        rank(
+            number,
+            [C(100.0 * k, 9.0 + number) for k in (1, 2)],
+            groups=tuple(
+                Group(str(at), ranks, "dp", 30, "kernel")
+                for at, ranks in enumerate((first, second))
+                if number in ranks
+            ),
+        )
+        for number in sorted({*first, *second})
+    ]
+    names = data(parsed(page(measure(taken))))["names"]["groups"]
+    assert len(set(names)) == 2
+    assert names[0] == "dp 20,22,24,…,78 (30 ranks)"
+    assert names[1].startswith("dp 20,22,24,26,28,30,32,34,36,39,40,")
 
 
 def test_a_long_table_says_where_the_rest_is() -> None:
@@ -441,7 +598,7 @@ def test_assets_that_html_would_change_are_refused(
 ) -> None:
     monkeypatch.setattr("synctax.report.page.assets._read", lambda _name: mark)
     with pytest.raises(ValueError, match="HTML would not leave as it is"):
-        asset.__wrapped__("page.js")
+        asset.__wrapped__("page.css")
 
 
 # ------------------------------------------------------------------ wrong calls

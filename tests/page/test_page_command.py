@@ -3,11 +3,13 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import Result
 
+from synctax.cli import report_stages
 from synctax.cli.recall import near
 from synctax.schema import FIT_EVT
 from tests.attribution.examples import EXAMPLE
@@ -40,7 +42,7 @@ def test_a_page_of_the_example_and_its_sentences(
     assert "Mean wait of a rank by GEV: " in said[2]
     assert "switched, n = 512: B* at ε = −0.5 is " in said[2]
     own = data(root)
-    assert sorted(own["fit"]["growth"]) == sorted(FIT_EVT.names)
+    assert set(own["fit"]["growth"]) < set(FIT_EVT.names)
     assert own["fit"]["growth"]["n"] == own["bandwidth"]["n"][:2] == [8, 512]
     curve = own["fit"]["curve"]
     width = np.diff(curve["z"])
@@ -117,6 +119,7 @@ def test_later_stages_that_fail_say_why_on_the_page(
     told = run("report", shared_traces / "dlrm8-v100", "-o", target, "--no-cache")
     assert told.exit_code == 0, told.stderr
     assert "note: how the wait grows cannot be fitted: " in told.stderr
+    assert "note: what bandwidth is worth cannot be told: without a fit " in told.stderr
     root = assert_safe(target.read_bytes())
     for name in ("fit", "bandwidth"):
         (why,) = [
@@ -129,3 +132,36 @@ def test_later_stages_that_fail_say_why_on_the_page(
     assert own["fit"] is own["bandwidth"] is None
     assert own["steps"] == [10, 10]
     assert not [one for one in root.all("div") if one.attributes.get("id") == "chart-qq"]
+
+
+def test_a_trace_that_a_later_stage_cannot_read_leaves_what_was_found_and_exit_code_3(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traces, target = tmp_path / "traces", tmp_path / "job.html"
+    traces.mkdir()
+    for rank in range(2):
+        shutil.copy(EXAMPLE / f"rank{rank}.json.gz", traces)
+    measured = report_stages.measured
+
+    def then_overwritten(*args: Any) -> Any:
+        tax = measured(*args)
+        for path in traces.iterdir():
+            path.write_bytes(b"no trace any more")
+        return tax
+
+    monkeypatch.setattr(report_stages, "measured", then_overwritten)
+    told = run("report", traces, "-o", target, "--no-cache")
+    assert told.exit_code == run("measure", traces, "--no-cache").exit_code == 3
+    assert_in_words(told)
+    lines = told.stderr.splitlines()
+    for what in ("nobody can be blamed", "how the wait grows cannot be fitted"):
+        assert any(line.startswith(f"note: {what}: ") for line in lines), what
+    assert lines[-1].endswith(f"{target} holds the measurement, and says what it lacks")
+    assert "rank0.json.gz" in lines[-1]
+    root = assert_safe(target.read_bytes())
+    for name in ("attribute", "fit", "bandwidth"):
+        why = [
+            p for p in root.by_id(name).all("p") if p.attributes.get("class") == "missing"
+        ]
+        assert why[0].text.startswith("Not told: "), name
+    assert root.by_id("measure").all("table")

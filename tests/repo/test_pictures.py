@@ -2,7 +2,7 @@
 
 import importlib.util
 import re
-import shlex
+import subprocess
 
 import click
 import pytest
@@ -34,7 +34,11 @@ def test_every_block_of_commands_is_run():
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_are_understood(command, monkeypatch):
     monkeypatch.chdir(ROOT)
-    _, name, *arguments = shlex.split(command)
+    # braces stand for several words
+    listed = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {command}"], capture_output=True, check=True
+    )
+    _, name, *arguments = listed.stdout.decode().split("\0")[:-1]
     root = click.Context(main, info_name="synctax", **main.context_settings)
     found = main.get_command(root, name)
     assert found.make_context(name, arguments, parent=root).params

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synctax.errors import SynctaxError
+from synctax.files import replacing
 from synctax.notes import Note
 from synctax.report import output
-from synctax.report.files import replacing
 from synctax.report.output import Output, Result, emit
 from synctax.schema import Column, Table
 

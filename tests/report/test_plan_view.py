@@ -131,7 +131,7 @@ def test_dimensions_over_nics_are_named_innermost_first():
 
 @pytest.mark.parametrize(
     ("low", "high", "text"),
-    [(75.5e9, 81e9, "75.5 – 81 GB"), (532e9, 4.78e12, "532 GB – 4.78 TB")],
+    [(75.5e9, 81e9, "75.5 to 81 GB"), (532e9, 4.78e12, "532 GB to 4.78 TB")],
 )
 def test_both_ends_of_a_range_have_their_unit(low, high, text):
     row = {"memory_lo_bytes": low, "memory_hi_bytes": high}

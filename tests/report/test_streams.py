@@ -92,3 +92,47 @@ def test_descriptors_that_are_open_stay(capfd):
     os.write(1, b"out")
     os.write(2, b"err")
     assert capfd.readouterr() == ("out", "err")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@given(
+    st.lists(st.text("ab-µ%", min_size=1, max_size=30), min_size=1),
+    st.integers(0, 8),
+    st.integers(40, 90),
+)
+def test_a_broken_line_has_the_same_words_and_fits(words, blanks, width):
+    text = " " * blanks + " ".join(words)
+    lines = streams.broken(text, width).split("\n")
+    assert " ".join(" ".join(lines).split()) == " ".join(text.split())
+    assert max(map(len, lines)) <= width
+    assert all(line.startswith(" " * (blanks + 2)) for line in lines[1:])
+
+
+@pytest.mark.parametrize("unit", ["%", "×", "µs", "h", "min", "GB", "MB/s", "events"])
+def test_a_number_and_its_unit_stay_together(unit):
+    for width in range(40, 60):
+        text = (
+            f"{'x' * 30} {'y' * (width - 40)} 163 {unit} more words of a line that is long"
+        )
+        assert f"163 {unit}" in streams.broken(text, width)
+
+
+def test_what_cannot_be_broken_is_left_to_the_terminal():
+    path = "/a" * 60
+    said = streams.broken(f"note: no {path} there", 40, whole_words=True).split("\n")
+    assert said == ["note: no", f"  {path}", "  there"]
+
+
+@pytest.mark.parametrize(("columns", "lines"), [("", 2), ("200", 1), ("60", 2), ("0", 2)])
+def test_only_a_terminal_has_notes_broken(monkeypatch, columns, lines):
+    monkeypatch.setenv("COLUMNS", columns)
+    text = f"note: {'word ' * 30}end"[:120]
+    for stream, expected in ((Terminal(), lines), (io.StringIO(), 1)):
+        monkeypatch.setattr("sys.stderr", stream)
+        streams.say(text)
+        said = stream.getvalue().splitlines()
+        assert len(said) == (3 if columns == "60" and expected > 1 else expected)

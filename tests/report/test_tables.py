@@ -259,3 +259,18 @@ def test_units_change_where_rounding_reaches_them(value_us, text):
 )
 def test_absent_is_a_dash_everywhere(write):
     assert write(None) == write(math.nan) == "–"
+
+
+def test_a_plain_line_goes_on_indented(terminal):
+    terminal(60)
+    first, *rest = tables.to_text([f"  {'word ' * 20}end"]).splitlines()
+    assert first.startswith("  word")
+    assert rest
+    assert all(line.startswith("    word") for line in rest)
+    assert max(map(len, (first, *rest))) <= 60
+
+
+def test_the_head_of_a_table_ends_with_its_last_title(terminal):
+    terminal(80)
+    head = tables.to_text([tables.table([Field("op", ["all_reduce"], right=False)])])
+    assert head.splitlines()[0] == "\x1b[1mop\x1b[0m"

@@ -84,7 +84,7 @@ def test_the_json_summary_has_a_row_for_each_file(run, tmp_path):
 
 def test_a_lone_file_is_named_alone(run, tmp_path):
     result = run("synth", tmp_path, *SMALL, "--layout", "flat", "--write-ranks", "1")
-    assert result.stdout.splitlines()[0].endswith("events: rank1.json")
+    assert result.stdout.splitlines()[1] == f"traces: {tmp_path / 'rank1.json'}"
 
 
 def test_a_full_directory_needs_force(run, tmp_path):

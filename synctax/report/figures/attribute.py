@@ -1,20 +1,22 @@
 """Figures of `attribute`: whether paths explain the tax, and what the culprits are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from synctax.arrays import F64, I64, NS_PER_US
 from synctax.errors import SynctaxError
+from synctax.report.figures.axes import empty, legend_above
+from synctax.report.figures.axes import logarithmic as logarithmic_axis
 from synctax.report.figures.style import (
     COLORS,
     LINES,
     MARKERS,
-    NAME_WIDTH,
     caption,
+    listed,
+    named,
     new_figure,
-    plain,
     styled,
 )
 from synctax.texts import counted, decimals, percent, time_us
@@ -40,13 +42,13 @@ ROOM: Final = 1.6
 
 US_PER_MS: Final = 1_000.0
 
-CLASS_WORDS: Final = {
+MEANINGS: Final = {
+    "communication": "waits for other groups",
     "carried": "late before the window",
     "diffuse": "nothing explains half",
     "passed_on": "waits for several groups",
-    "none": "nobody waited",
 }
-"""Classes without a culprit; the others are called as in sentences."""
+"""Classes whose names, those of tables, do not tell what they are."""
 
 
 def variation(found: "Attribution") -> "Figure":
@@ -70,7 +72,7 @@ def variation(found: "Attribution") -> "Figure":
     drawn = positive if logarithmic else np.ones(x.size, np.bool_)
     with styled():
         figure, (axis,) = new_figure(width_in=5.2, height_in=4.6)
-        for number, (name, mine) in enumerate(_by_role(found)):
+        for number, (role, mine) in enumerate(_by_role(found)):
             inside = mine[drawn[mine]]
             axis.plot(
                 x[inside],
@@ -81,7 +83,7 @@ def variation(found: "Attribution") -> "Figure":
                 markerfacecolor="none",
                 markeredgewidth=0.8,
                 color=COLORS[number],
-                label=f"{plain(name, width=NAME_WIDTH)} (n = {mine.size:,})",
+                label=f"{named(role)} (n = {mine.size:,})",
                 rasterized=inside.size > 2_000,
             )
         kept = rows[drawn[rows]]
@@ -89,7 +91,7 @@ def variation(found: "Attribution") -> "Figure":
         _scales(axis, x[kept], y[kept], logarithmic=logarithmic)
         axis.set_xlabel("measured tax (µs)")
         axis.set_ylabel("variation along the critical paths (µs)")
-        figure.legend(loc="outside upper center", ncols=2)
+        legend_above(figure, [axis], 2)
         lost = _not_drawn(x[rows], y[rows]) if logarithmic else ""
         caption(
             figure,
@@ -113,14 +115,14 @@ def classes(found: "Attribution") -> "Figure":
     frame = frame[frame["tax_us"] > 0]
     require_tax(len(frame))
     every = list(dict.fromkeys(frame["group"]))
-    names = every[:MOST_PANELS]
-    tables = [frame[frame["group"] == name] for name in names]
+    shown = every[:MOST_PANELS]
+    tables = [frame[frame["group"] == role] for role in shown]
     heights = [0.75 + 0.36 * len(table) for table in tables]
     with styled():
         figure, axes = new_figure(
-            len(names), height_in=1.1 + sum(heights), row_heights=heights
+            len(shown), height_in=1.1 + sum(heights), row_heights=heights
         )
-        for axis, name, table in zip(axes, names, tables, strict=True):
+        for axis, role, table in zip(axes, shown, tables, strict=True):
             y = np.arange(len(table))
             tax_ms = (table["tax_us"] / US_PER_MS).to_numpy()
             own_ms = (table["variation_us"] / US_PER_MS).to_numpy()
@@ -148,19 +150,20 @@ def classes(found: "Attribution") -> "Figure":
                     va="center",
                     fontsize="small",
                 )
-            axis.set_yticks(y, [words(one) for one in table["culprit_class"]])
+            axis.set_yticks(y, [named(one) for one in table["culprit_class"]])
             axis.invert_yaxis()
             axis.grid(visible=False, axis="y")
             axis.set_xlim(0, 1.28 * float(tax_ms.max()))
-            axis.set_xlabel(f"tax of {plain(name, width=NAME_WIDTH)} (ms)")
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=2)
-        count = int(frame["collectives"][frame["group"].isin(names)].sum())
+            axis.set_xlabel(f"tax of {named(role)} (ms)")
+        legend_above(figure, axes, 2)
+        mine = frame[frame["group"].isin(shown)]
+        count = int(mine["collectives"].sum())
         caption(
             figure,
             "What culprits are: sum of the tax over the collectives whose culprit is of "
             "the class, and by how much culprits took longer than on the fastest rank; "
             f"n = {counted(count, 'collective')} in which ranks waited"
+            + meanings(mine["culprit_class"])
             + left_out(every[MOST_PANELS:]),
         )
     return figure
@@ -239,20 +242,20 @@ def _lines(axis: "Axes", fit: "Fit", x: F64, *, logarithmic: bool) -> None:
         np.where(y > 0, y, np.nan) if logarithmic else y,
         color="black",
         linewidth=1.2,
-        label=f"least squares: slope {fit.slope:.2f}, R² {fit.r2:.2f}",
+        label=f"least squares: slope {decimals(fit.slope)}, R² {decimals(fit.r2)}",
     )
 
 
 def _scales(axis: "Axes", x: F64, y: F64, *, logarithmic: bool) -> None:
     """Choose the axes; the fitted line may leave logarithmic ones below."""
     if not logarithmic:
-        axis.xaxis.set_major_formatter("{x:,g}")
-        axis.yaxis.set_major_formatter("{x:,g}")
+        if not x.any():
+            axis.set(xlim=(0, 1), ylim=(0, 1))
+            empty(axis, "nobody waited in any of them")
         return
-    axis.set_xscale("log")
-    axis.set_yscale("log")
+    logarithmic_axis(axis, "x", float(x.min()) / ROOM, float(x.max()) * ROOM)
     least, most = min(x.min(), y.min()), max(x.max(), y.max())
-    axis.set_ylim(float(least) / ROOM, float(most) * ROOM)
+    logarithmic_axis(axis, "y", float(least) / ROOM, float(most) * ROOM)
 
 
 def _fit_text(fit: "Fit") -> str:
@@ -283,15 +286,15 @@ def _not_drawn(tax_us: F64, variation_us: F64) -> str:
     return f" Not drawn: {' and '.join(why)}." if why else ""
 
 
-def words(name: str) -> str:
-    """Return what people read for a class of culprits."""
-    from synctax.attribution.labels import CLASS_TEXT
-
-    return plain(CLASS_WORDS.get(name) or CLASS_TEXT.get(name) or name)
+def meanings(classes: Iterable[str]) -> str:
+    """Tell what classes are that are called as in tables and do not explain themselves."""
+    there = dict.fromkeys(classes)
+    told = [f"{one}: {words}" for one, words in MEANINGS.items() if one in there]
+    return f"; {', '.join(told)}" if told else ""
 
 
 def left_out(rest: Sequence[str]) -> str:
     """Name the groups that have no room."""
     if not rest:
         return ""
-    return f". {counted(len(rest), 'group')} left out for room: {', '.join(rest)}"
+    return f". {counted(len(rest), 'group')} left out for room: {listed(rest)}"

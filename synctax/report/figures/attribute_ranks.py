@@ -11,17 +11,17 @@ from synctax.report.figures.attribute import (
     US_PER_MS,
     counting,
     left_out,
+    meanings,
     require_tax,
     us,
-    words,
 )
+from synctax.report.figures.axes import legend_above
 from synctax.report.figures.style import (
     COLORS,
     HATCHES,
-    NAME_WIDTH,
     caption,
+    named,
     new_figure,
-    plain,
     styled,
 )
 from synctax.texts import counted
@@ -75,18 +75,7 @@ def ranks(found: "Attribution") -> "Figure":
             _draw_ranks(found, axis, part, order)
             for axis, (part, _) in zip(axes, shown, strict=True)
         )
-        handles = {
-            label: handle
-            for axis in axes
-            for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
-        }
-        labels = sorted(handles, key=lambda label: label == CAUSE)
-        figure.legend(
-            [handles[label] for label in labels],
-            labels,
-            loc="outside upper center",
-            ncols=3,
-        )
+        legend_above(figure, axes, 3, last=CAUSE)
         count = sum(rows.size for _, rows in shown)
         caption(
             figure,
@@ -95,6 +84,7 @@ def ranks(found: "Attribution") -> "Figure":
             "last; "
             f"n = {counted(count, 'collective')} in which ranks waited"
             + (f", {tied:,} of them without a last rank: ranks tie" if tied else "")
+            + meanings(order[:MOST_CLASSES])
             + left_out([part.role for part, _ in every[MOST_PANELS:]]),
         )
     return figure
@@ -149,14 +139,14 @@ def _draw_ranks(
     axis.grid(visible=False, axis="x")
     axis.set_ylim(0, 1.06 * max(float(cause.max()), float(bottom.max())))
     axis.set_xlim(-0.7, every.size - 0.3)
-    axis.set_xlabel(f"rank of {plain(part.role, width=NAME_WIDTH)}")
+    axis.set_xlabel(f"rank of {named(part.role)}")
     axis.set_ylabel("tax (ms)")
     return int((last < 0).sum())
 
 
 def _layers(names: np.ndarray, order: Sequence[str]) -> list[tuple[str, np.ndarray]]:
     """Which results are of each class; the rarest ones together."""
-    layers = [(words(name), names == name) for name in order[:MOST_CLASSES]]
+    layers = [(named(one), names == one) for one in order[:MOST_CLASSES]]
     rest = order[MOST_CLASSES:]
     if rest:
         layers.append((RESTING, np.isin(names, rest)))

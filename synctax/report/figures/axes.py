@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import numpy as np
 
 from synctax.arrays import F64
+from synctax.report.figures.lettering import width_em, wrap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,8 +32,10 @@ _WITHOUT_MARGINS: Final = 0.8
 """Share of its column of the figure that an axis is wide."""
 
 
-def cumulated(values: F64, start: float) -> tuple[F64, F64]:
-    """Cumulate the shares of values, as steps up.
+def cumulated(
+    values: F64, start: float, end: float, *, most: int | None = None
+) -> tuple[F64, F64]:
+    """Cumulate the shares of values, as steps up that go from 0 to 1.
 
     Parameters
     ----------
@@ -40,14 +43,28 @@ def cumulated(values: F64, start: float) -> tuple[F64, F64]:
         One or more.
     start : float
         Where the share of 0 is drawn.
+    end : float
+        Up to where the share of 1 is drawn: curves of one picture end together.
+    most : int, optional
+        Of more values every so manyth is drawn, the first and the last in any case.
 
     Returns
     -------
-    values, shares : (n + 1,) float64
-        `start`, then the values ascending, each with the share that is no larger.
+    values, shares : (m + 2,) float64
+        `start`, then the values ascending, each with the share that is no larger, then
+        `end`; m is n, and `most` at most.
+
+    Examples
+    --------
+    >>> x, y = cumulated(np.array([3.0, 1.0]), start=0.0, end=4.0)
+    >>> x.tolist(), y.tolist()
+    ([0.0, 1.0, 3.0, 4.0], [0.0, 0.5, 1.0, 1.0])
     """
-    shares = np.arange(values.size + 1) / values.size
-    return np.concatenate([[start], np.sort(values)]), shares
+    ordered = np.sort(values)
+    many = values.size if most is None else min(values.size, most)
+    at = np.round(np.linspace(0, values.size - 1, many)).astype(np.int64)
+    x = np.concatenate([[start], ordered[at], [end]])
+    return x, np.concatenate([[0], (at + 1) / values.size, [1]])
 
 
 def known(values: Any) -> F64:
@@ -95,19 +112,52 @@ def logarithmic(axes: "Axes", which: Which, low: float, high: float) -> None:
     _set(axes, which, low, high, base=10)
     decades = math.log10(high / low)
     axis.set_major_locator(LogLocator(10, (1,) if decades >= FEW_DECADES else (1, 2, 5)))
-    axis.set_major_formatter(_numbers())
+    axis.set_major_formatter(numbers())
     axis.set_minor_formatter(NullFormatter())
 
 
-def linear(axes: "Axes", which: Which) -> None:
-    """Write the numbers of a linear axis as those of a logarithmic one.
+def whole(axes: "Axes", which: Which) -> None:
+    """Let ticks of a linear axis be whole numbers: of steps, of places, of things.
 
     Parameters
     ----------
     axes : Axes
     which : {"x", "y"}
     """
-    _axis(axes, which).set_major_formatter(_numbers())
+    from matplotlib.ticker import MaxNLocator
+
+    ticks = MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1)
+    _axis(axes, which).set_major_locator(ticks)
+
+
+def numbered(axes: "Axes") -> None:
+    """Write the numbers of linear axes as those of logarithmic ones, and of tables.
+
+    Parameters
+    ----------
+    axes : Axes
+    """
+    axes.xaxis.set_major_formatter(numbers())
+    axes.yaxis.set_major_formatter(numbers())
+
+
+def empty(axes: "Axes", sentence: str) -> None:
+    """Say in the middle of a panel why there is nothing to see in it.
+
+    Parameters
+    ----------
+    axes : Axes
+    sentence : str
+    """
+    axes.annotate(
+        sentence,
+        (0.5, 0.5),
+        xycoords="axes fraction",
+        ha="center",
+        va="center",
+        fontsize="small",
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.9},
+    )
 
 
 def doubling(axes: "Axes", sizes: Iterable[float]) -> None:
@@ -127,7 +177,7 @@ def doubling(axes: "Axes", sizes: Iterable[float]) -> None:
     axis = axes.xaxis
     axis.set_major_locator(FixedLocator(size_ticks(drawn[0], drawn[-1], room)))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(_numbers())
+    axis.set_major_formatter(numbers())
 
 
 def size_ticks(least: float, most: float, room: int) -> list[float]:
@@ -152,7 +202,14 @@ def size_ticks(least: float, most: float, room: int) -> list[float]:
     return [2.0**power for power in powers[::step]]
 
 
-def legend_above(figure: "Figure", panels: "Sequence[Axes]", columns: int) -> None:
+def legend_above(
+    figure: "Figure",
+    panels: "Sequence[Axes]",
+    columns: int,
+    *,
+    last: str = "",
+    **options: Any,
+) -> None:
     """Put one legend above all axes, where it covers no data; each entry once.
 
     Parameters
@@ -161,19 +218,51 @@ def legend_above(figure: "Figure", panels: "Sequence[Axes]", columns: int) -> No
     panels : sequence of Axes
         Whose labels are told.
     columns : int
-        At most.
+        At most; fewer where entries are too wide for so many.
+    last : str, optional
+        The entry that stands last.
+    options
+        Of `Figure.legend`.
     """
     entries: dict[str, Any] = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()
         for handle, label in zip(handles, labels, strict=True):
             entries.setdefault(str(label), handle)
+    if last in entries:
+        entries[last] = entries.pop(last)
+    if not entries:
+        return
+    entry_em = max(map(width_em, entries)) + _HANDLE_EM
+    fit = int(_PT_PER_IN * figure.get_figwidth() / _SMALL_PT / entry_em)
     figure.legend(
         list(entries.values()),
         list(entries),
-        loc="outside upper center",
-        ncols=min(len(entries), columns),
+        ncols=max(1, min(len(entries), columns, fit)),
+        **({"loc": "outside upper center"} | options),
     )
+
+
+def in_lines(axes: "Axes", text: str) -> str:
+    """Break a title or label into lines that axes are wide.
+
+    Parameters
+    ----------
+    axes : Axes
+    text : str
+        With names as `named` writes them.
+    """
+    return "\n".join(wrap(text, _width_in(axes) * _PT_PER_IN / _LABEL_PT))
+
+
+_SMALL_PT: Final = 8.33
+_LABEL_PT: Final = 10.0
+"""Sizes of the fonts of legends, and of labels and titles."""
+
+_HANDLE_EM: Final = 5.0
+"""What a legend takes beside the text of an entry."""
+
+_PT_PER_IN: Final = 72
 
 
 def _width_in(axes: "Axes") -> float:
@@ -197,7 +286,8 @@ def _set(axes: "Axes", which: Which, low: float, high: float, *, base: int) -> N
         axes.set_ylim(low, high)
 
 
-def _numbers() -> Any:
+def numbers() -> Any:
+    """Make a formatter that writes numbers as tables do: thousands apart, a true minus."""
     from matplotlib.ticker import FuncFormatter
 
     return FuncFormatter(lambda value, _: f"{value:,.10g}".replace("-", "−"))

@@ -81,7 +81,8 @@ def best_bandwidth(rows: "pd.DataFrame", *, tax: str = "") -> "Figure":
                 label = f"ε = {elasticity_text(elasticity)}"
                 _with_and_without(axes, own, "n", at, label, taxed=taxed)
             for rate in dict.fromkeys(of["link_gb_per_s"].dropna()):
-                axes.axhline(rate, color="#666666", linestyle=":", label="today's link")
+                today = f"today's link: {rate_gb_per_s(rate)}"
+                axes.axhline(rate, color="#666666", linestyle=":", label=today)
             doubling(axes, dict.fromkeys(rows["n"]))
             axes.set_xlabel("ranks n")
         _rates(panels, rows, [*known(rows["link_gb_per_s"])])
@@ -149,7 +150,9 @@ def flops(rows: "pd.DataFrame", *, tax: str = "") -> "Figure":
             axes.set_xlabel("FLOPS, times today's")
         _rates(panels, shown, in_step)
         legend_above(figure, panels, _columns(figure))
-        few = f", {len(sizes)} of {len(every)} asked for" if len(sizes) < len(every) else ""
+        few = (
+            f", {len(sizes)} of {len(every):,} asked for" if len(sizes) < len(every) else ""
+        )
         first = shown.iloc[0]
         whose = "each its own" if first["grounding"] == "own" else "both that with the tax"
         today = rate_gb_per_s(float(first["link_gb_per_s"]))

@@ -1,7 +1,8 @@
 """A figure that shows itself in a notebook, with no library's state touched."""
 
 import io
-from typing import Final
+import warnings
+from typing import Any, Final
 
 from matplotlib.figure import Figure
 
@@ -11,6 +12,15 @@ NOTEBOOK_DPI: Final = 78
 
 class ShownFigure(Figure):
     """A figure made without `pyplot`, which IPython would show as a line of text."""
+
+    def savefig(self, *args: Any, **kwargs: Any) -> None:
+        """Write the figure, as `Figure.savefig` does, without warnings that help nobody."""
+        with warnings.catch_warnings():
+            # the caption tells of signs that no font has
+            warnings.filterwarnings("ignore", message="Glyph .* missing from")
+            # where texts leave no room the picture is still whole
+            warnings.filterwarnings("ignore", message="constrained_layout not applied")
+            super().savefig(*args, **kwargs)
 
     def _repr_png_(self) -> bytes:
         from synctax.report.figures.style import styled

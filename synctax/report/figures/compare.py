@@ -12,15 +12,15 @@ from synctax.comparison.rows import rows_of
 from synctax.comparison.units import Side
 from synctax.comparison.verdict import signed_us
 from synctax.errors import SynctaxError
-from synctax.report.figures.axes import cumulated
+from synctax.report.figures.axes import cumulated, empty, in_lines, legend_above
 from synctax.report.figures.style import (
     COLORS,
     HATCHES,
     LINES,
-    NAME_WIDTH,
     caption,
+    named,
     new_figure,
-    plain,
+    short,
     styled,
 )
 from synctax.texts import percent, time_us
@@ -36,6 +36,9 @@ LOG_SPAN = 30.0
 """Where the largest is so many times the median, an axis is logarithmic."""
 
 _LEAST_BINS, _MOST_BINS = 8, 40
+_BEYOND = 1.03
+"""Axes end beyond the largest value by this factor."""
+
 _SIDES = ("A", "B")
 
 
@@ -77,10 +80,9 @@ def tax(found: Comparison) -> "Figure":
             counts.append(_cdf(axis, found, *row))
         for axis in axes[len(rows) :]:
             axis.set_visible(False)
-        handles, names = axes[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper right", ncols=2)
+        legend_above(figure, axes[:1], 2, loc="outside upper right")
         told = ", ".join(
-            f"{plain(group, width=NAME_WIDTH)} {op} n = {n[0]:,} and {n[1]:,}"
+            f"{short(group)} {op} n = {n[0]:,} and {n[1]:,}"
             for (group, op), n in zip(rows, counts, strict=True)
         )
         caption(
@@ -104,8 +106,9 @@ def _taxes(found: Comparison, group: str, op: str) -> list[F64]:
 
 def _cdf(axis: "Axes", found: Comparison, group: str, op: str) -> tuple[int, int]:
     taxes = _taxes(found, group, op)
+    most_us = max(float(values.max()) for values in taxes)
     for at, values in enumerate(taxes):
-        ordered, share = cumulated(values, start=0.0)
+        ordered, share = cumulated(values, start=0.0, end=_BEYOND * most_us)
         axis.step(
             ordered,
             share,
@@ -116,7 +119,7 @@ def _cdf(axis: "Axes", found: Comparison, group: str, op: str) -> tuple[int, int
         )
     _scale(axis, taxes)
     axis.set_ylim(0, 1.02)
-    axis.set_xlabel(f"{plain(group, width=NAME_WIDTH)} {plain(op)}: tax (µs)")
+    axis.set_xlabel(in_lines(axis, f"{named(group)} {op}: tax (µs)"))
     axis.set_ylabel("share of collectives")
     change = found.find(group, op, "tax_max_us_median")
     if change is not None:
@@ -135,7 +138,9 @@ def _scale(axis: "Axes", taxes: list[F64]) -> None:
     if above.size and float(above.max()) > LOG_SPAN * float(np.median(above)):
         low = float(np.quantile(above, 0.05))
         axis.set_xscale("symlog", linthresh=max(low, 1e-3))
-    axis.set_xlim(left=0)
+    if not above.size:
+        empty(axis, "nobody waits, in A nor in B")
+    axis.set_xlim(0, _BEYOND * float(above.max()) if above.size else 1.0)
 
 
 def clocks(found: Comparison, *, kernel_class: str = "gemm") -> "Figure":
@@ -170,31 +175,31 @@ def clocks(found: Comparison, *, kernel_class: str = "gemm") -> "Figure":
             "compare runs of one setup, with kernels"
         )
     durations = [side.durations_us(kernel_class) for side in found.kernels]
-    name = CLASS_TEXT[kernel_class]
+    kernels = CLASS_TEXT[kernel_class]
     for side, values in zip(_SIDES, durations, strict=True):
         if not values.size:
             raise SynctaxError(
-                f"there are no {name} in {side}; choose another class with --kernel-class"
+                f"there are no {kernels} in {side}; choose another class with "
+                "--kernel-class"
             )
     group, op = rows[0]
     taxes = _taxes(found, group, op)
     with styled():
         figure, (left, right) = new_figure(1, 2, width_in=7.6, height_in=3.8)
         _histogram(left, taxes)
-        left.set_xlabel(plain(f"tax of {group} {op} (µs)"))
+        left.set_xlabel(in_lines(left, f"tax of {named(group)} {op} (µs)"))
         left.set_ylabel("share of collectives")
         _histogram(right, durations)
-        right.set_xlabel(f"{name}: duration (µs)")
+        right.set_xlabel(f"{kernels}: duration (µs)")
         right.set_ylabel("share of kernels")
-        handles, names = left.get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper right", ncols=2)
+        legend_above(figure, [left], 2, loc="outside upper right")
         counts = next(
             c.counts for c in found.kernel_changes if c.kernel_class == kernel_class
         )
         caption(
             figure,
             f"Before (A) and after (B). Left: {taxes[0].size:,} and {taxes[1].size:,} "
-            f"collectives. Right: {counts[0]:,} and {counts[1]:,} {name} on "
+            f"collectives. Right: {counts[0]:,} and {counts[1]:,} {kernels} on "
             f"{_ranks(found.a)} and {_ranks(found.b)} ranks, of each rank at most "
             f"{KEPT:,} evenly over their order. Vertical lines: medians; the last bar "
             "holds all beyond.",

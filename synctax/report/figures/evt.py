@@ -7,14 +7,15 @@ import numpy as np
 from synctax.errors import SynctaxError
 from synctax.evt.methods import Method
 from synctax.evt.verdict import NAMES, level_text
-from synctax.report.figures.axes import is_wide, legend_above, linear, logarithmic
+from synctax.report.figures.axes import is_wide, legend_above, logarithmic
+from synctax.report.figures.lettering import wrap
 from synctax.report.figures.style import (
     COLORS,
     LINES,
     MARKERS,
     caption,
+    named,
     new_figure,
-    plain,
     styled,
 )
 from synctax.texts import counted, decimals, time_us
@@ -159,19 +160,20 @@ def block_maxima(fit: "EvtFit") -> "Figure":
     times = standard.times
     longest_us = times.us.max(axis=1)
     kinds = [_kind(block) for block in times.blocks]
-    of = np.array(kinds, dtype=object)[times.block]
-    groups = [longest_us[of == kind] for kind in dict.fromkeys(kinds)]
-    named = list(zip(dict.fromkeys(kinds), groups, strict=True))
+    different = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
+    of = np.array([different[kind] for kind in kinds], np.int64)[times.block]
+    groups = [longest_us[of == number] for number in range(len(different))]
+    named = list(zip(different, groups, strict=True))
     shown = sorted(named, key=lambda one: -one[1].size)[:MOST_SEGMENTS]
     shown.sort(key=lambda one: float(np.median(one[1])))
     with styled():
-        figure, (axes,) = new_figure(height_in=1.5 + 0.3 * len(shown))
+        figure, (axes,) = new_figure(height_in=1.5 + 0.34 * len(shown))
         axes.boxplot(
             [values for _, values in shown],
             orientation="horizontal",
             whis=WHISKERS,
             widths=0.55,
-            tick_labels=[plain(f"{name}, n = {values.size:,}") for name, values in shown],
+            tick_labels=[kind_label(kind, values.size) for kind, values in shown],
             patch_artist=True,
             boxprops={"facecolor": "#CFE3F1", "edgecolor": "black", "linewidth": 0.8},
             medianprops={"color": COLORS[1], "linewidth": 1.8},
@@ -183,8 +185,6 @@ def block_maxima(fit: "EvtFit") -> "Figure":
         drawn = np.concatenate([values for _, values in shown])
         if is_wide(drawn):
             logarithmic(axes, "x", drawn.min() / 1.3, drawn.max() * 1.3)
-        else:
-            linear(axes, "x")
         left_out = len(named) - len(shown)
         more = f"; {counted(left_out, 'rarer kind')} of block left out" if left_out else ""
         caption(
@@ -242,7 +242,6 @@ def return_levels(fit: "EvtFit") -> "Figure":
         low, high = np.nanmin(levels), np.nanmax(levels)
         # upper ends of heavy tails would press everything else to the ground
         axes.set_ylim(low - 0.05 * (high - low), high + ABOVE * (high - low))
-        linear(axes, "y")
         logarithmic(axes, "x", 1.0, float(points["period"].max()) * 1.15)
         axes.set(xlabel="return period (instances of a block)", ylabel="level (z)")
         a_us, b_us = fit.a_us, fit.b_us
@@ -298,7 +297,7 @@ def maxima_text(fit: "EvtFit") -> str:
     ----------
     fit : EvtFit
     """
-    return f"{fit.z.size:,} block maxima over {fit.m} ranks"
+    return f"{fit.z.size:,} block maxima over {fit.m:,} ranks"
 
 
 def _points(axes: "Axes", x: Any, y: Any, name: Method) -> None:
@@ -317,12 +316,35 @@ def _points(axes: "Axes", x: Any, y: Any, name: Method) -> None:
     )
 
 
-def _kind(block: "Block") -> str:
-    return kind_text(block.group, block.gpu, block.dtype, block.phase)
+Kind = tuple[str | None, ...]
+"""Group, GPU model, type of operands and phase of blocks."""
+
+KIND_LINE_EM: Final = 21.0
+"""Width of lines in which a kind is named, in em."""
+
+PART_EM: Final = 11.0
+"""Of one of the names that it is made of: that of a GPU fits."""
+
+
+def _kind(block: "Block") -> Kind:
+    return block.group, block.gpu, block.dtype, block.phase
+
+
+def kind_label(kind: Kind, count: int) -> str:
+    """Name a kind of block and how many there are, in lines for ticks.
+
+    Parameters
+    ----------
+    kind : Kind
+    count : int
+    """
+    tied = f"n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{count:,}"
+    lines = wrap(f"{kind_text(*kind)}, {tied}", KIND_LINE_EM)
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def kind_text(*names: str | None) -> str:
-    """Name a kind of block by what is known of it.
+    """Name a kind of block by what is known of it, as figures show names.
 
     Parameters
     ----------
@@ -333,4 +355,5 @@ def kind_text(*names: str | None) -> str:
     >>> kind_text("tp", None, "bf16", ""), kind_text(None, "")
     ('tp, bf16', 'blocks of no known kind')
     """
-    return ", ".join(name for name in names if name) or "blocks of no known kind"
+    known = (named(one, PART_EM) for one in names if one)
+    return ", ".join(known) or "blocks of no known kind"

@@ -15,16 +15,15 @@ from synctax.report.figures.axes import (
     is_wide,
     known,
     legend_above,
-    linear,
     logarithmic,
 )
-from synctax.report.figures.evt import band, kind_text, line_of
+from synctax.report.figures.evt import KIND_LINE_EM, band, kind_text, line_of
+from synctax.report.figures.lettering import wrap
 from synctax.report.figures.style import (
     COLORS,
     MARKERS,
     caption,
     new_figure,
-    plain,
     styled,
 )
 from synctax.texts import counted, is_absent, number
@@ -43,8 +42,8 @@ MOST_KINDS: Final = 12
 CLEAR_COLORS: Final = 6
 """Colours that a small mark shows on white; black is that of everything."""
 
-ENTRY_IN: Final = 0.35
-"""Inches that a kind of block takes in a legend."""
+LINE_IN: Final = 0.175
+"""Inches that a line takes in a legend."""
 
 WIDEST: Final = 30
 """Intervals do not stretch the axis of growth beyond predictions by more than this."""
@@ -95,9 +94,13 @@ def delay(fit: "EvtFit") -> "Figure":
         )
     shown = points[: MOST_KINDS + 1]
     with styled():
-        height_in = max(4.0, 1.2 + ENTRY_IN * len(shown))
+        labels = [_label(point) for point in shown]
+        lines = sum(1 + label.count("\n") for label in labels)
+        height_in = max(4.0, 1.2 + LINE_IN * lines)
         figure, (axes,) = new_figure(width_in=6.8, height_in=height_in)
         drawn = [_point(axes, point, at) for at, point in enumerate(shown)]
+        for one, label in zip(drawn, labels, strict=True):
+            one.set_label(label)
         ends = _square(axes, shown)
         drawn += axes.plot(
             ends, ends, color="black", linewidth=0.8, zorder=1, label="y = x"
@@ -202,11 +205,15 @@ def _point(axes: "Axes", point: Row, at: int) -> "Artist":
         capsize=3,
         zorder=3,
     )[0]
-    names = (point[name] for name in ("group", "gpu", "dtype", "phase"))
-    ranks = "" if is_absent(point["n"]) else f"{int(point['n'])} ranks, "
-    said = "all" if everything else kind_text(*names)
-    drawn.set_label(plain(f"{said}\n{ranks}n = {point['instances']:,}"))
     return drawn
+
+
+def _label(point: Row) -> str:
+    """Name a kind of block in a legend, in lines."""
+    names = (point[name] for name in ("group", "gpu", "dtype", "phase"))
+    ranks = "" if is_absent(point["n"]) else f"{int(point['n']):,} ranks, "
+    said = "all" if point["group"] == OVERALL else kind_text(*names)
+    return "\n".join([*wrap(said, KIND_LINE_EM), f"{ranks}n = {point['instances']:,}"])
 
 
 def _square(axes: "Axes", points: list[Row]) -> tuple[float, float]:
@@ -221,8 +228,6 @@ def _square(axes: "Axes", points: list[Row]) -> tuple[float, float]:
     else:
         ends = 0.0, high * 1.12
         axes.set(xlim=ends, ylim=ends)
-        linear(axes, "x")
-        linear(axes, "y")
     axes.set_aspect("equal", anchor="NW")
     return ends
 
@@ -239,7 +244,7 @@ def _delay_caption(fit: "EvtFit", points: list[Row], shown: list[Row]) -> str:
     instances = sum(one["instances"] for one in points if one["group"] != OVERALL)
     return (
         f"n = {counted(instances, 'instance')} of {kinds} of block{more}. Predicted by one "
-        f"Gumbel law of maxima over {fit.m} ranks. {told} Bars: "
+        f"Gumbel law of maxima over {fit.m:,} ranks. {told} Bars: "
         f"{level_text(fit.options.level)} interval of predicted over measured."
     )
 
@@ -259,7 +264,6 @@ def _waits_axis(axes: "Axes", rows: "pd.DataFrame") -> None:
         logarithmic(axes, "y", low / 1.25, high * 1.25)
     else:
         axes.set_ylim(0, high * 1.08)
-        linear(axes, "y")
 
 
 def _mark_reach(axes: "Axes", m: int) -> None:
@@ -289,7 +293,7 @@ def _growth_caption(fit: "EvtFit", rows: "pd.DataFrame", top_us: float) -> str:
         else ""
     )
     return (
-        f"n = {fit.z.size:,} block maxima over {fit.m} ranks (dotted line); "
+        f"n = {fit.z.size:,} block maxima over {fit.m:,} ranks (dotted line); "
         f"{number(int(most['n']))} ranks are {number(far)} times as many.{grey} Shaded: "
         f"{level_text(fit.options.level)} intervals, by resampling, where there are some."
         f"{beyond}"

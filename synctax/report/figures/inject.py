@@ -13,7 +13,7 @@ from synctax.report.figures.style import (
     new_figure,
     styled,
 )
-from synctax.texts import counted, time_us
+from synctax.texts import counted, decimals, time_us
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +106,7 @@ def _lines(axis: "Axes", found: "Envelope | None", x_ms: np.ndarray) -> None:
             line.slope * ends + line.intercept_us / US_PER_MS,
             color=COLORS[number],
             linestyle=LINES[number - 1],
-            label=f"{label}: slope {line.slope:.2f}",
+            label=f"{label}: slope {decimals(line.slope)}",
         )
 
 
@@ -170,7 +170,11 @@ def _line_text(found: "Envelope | None") -> str:
     from synctax.experiment.lines import INTERVAL
 
     line = found.ordinary
-    text = f"Least squares: slope {line.slope:.3f}"
+    text = f"Least squares: slope {_slope(line.slope)}"
     if np.isfinite(line.slope_lo):
-        text += f" ({INTERVAL} {line.slope_lo:.3f} to {line.slope_hi:.3f})"
-    return f"{text}, R² {found.r2:.2f}, n = {counted(found.steps, 'step')}."
+        text += f" ({INTERVAL} {_slope(line.slope_lo)} to {_slope(line.slope_hi)})"
+    return f"{text}, R² {decimals(found.r2)}, n = {counted(found.steps, 'step')}."
+
+
+def _slope(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")

@@ -5,19 +5,26 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from synctax.arrays import F64, I64
+from synctax.arrays import I64
+from synctax.collectives.lasts import LEAST_SHOWN, Lasts, Runs
 from synctax.errors import SynctaxError
-from synctax.report.figures.axes import cumulated
-from synctax.report.figures.lasts import LEAST_SHOWN, Lasts, Runs
+from synctax.report.figures.axes import (
+    cumulated,
+    empty,
+    in_lines,
+    legend_above,
+    logarithmic,
+    whole,
+)
 from synctax.report.figures.style import (
     COLORS,
     HEAT,
     LINES,
     MARKERS,
-    NAME_WIDTH,
     caption,
+    listed,
+    named,
     new_figure,
-    plain,
     styled,
 )
 from synctax.texts import counted
@@ -37,6 +44,9 @@ MOST_PANELS: Final = 4
 
 MOST_TICKS: Final = 16
 """So many ranks are written beside an axis."""
+
+LONG_RUN: Final = 40
+"""Longer runs are on a logarithmic axis."""
 
 MOST_RULED: Final = 32
 """More ranks stand without lines between them."""
@@ -68,16 +78,18 @@ def cdf(tax: "Tax") -> "Figure":
     parts = all_parts[:MOST_CURVES]
     with styled():
         figure, axes = new_figure(1, 2, height_in=3.6)
-        for number, part in enumerate(parts):
-            shares = shares_and_taxes(tax, part.slots)
-            for axis, name in zip(axes, ("share_fastest", "share_median"), strict=True):
+        found = [shares_and_taxes(tax, part.slots) for part in parts]
+        for axis, column in zip(axes, ("share_fastest", "share_median"), strict=True):
+            for number, (part, shares) in enumerate(zip(parts, found, strict=True)):
                 axis.step(
-                    *_cumulated(shares[name]),
+                    *cumulated(shares[column], start=0.0, end=1.0),
                     where="post",
                     color=COLORS[number],
                     linestyle=LINES[number],
                     label=f"{_name(part)} (n = {part.slots.size:,})",
                 )
+            if not any(shares[column].any() for shares in found):
+                empty(axis, "it waits in none of them")
         for axis, who in zip(axes, ("fastest", "median"), strict=True):
             axis.set_xlabel(f"time that the {who} rank waits (%)")
             axis.set_xlim(0, 1)
@@ -86,8 +98,7 @@ def cdf(tax: "Tax") -> "Figure":
             axis.yaxis.set_major_formatter(PercentFormatter(1, symbol=""))
         axes[0].set_ylabel("collectives (%)")
         axes[1].tick_params(labelleft=False)
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=2)
+        legend_above(figure, axes, 2)
         count = sum(part.slots.size for part in parts)
         caption(
             figure,
@@ -179,19 +190,19 @@ def runs(tax: "Tax") -> "Figure":
                     markerfacecolor=COLORS[number] if not number else "white",
                     label=label,
                 )
-            axis.set_yscale("log")
-            if x[-1] > 40:
-                axis.set_xscale("log")
+            most = 2 * float(np.nanmax([found, expected]))
+            logarithmic(axis, "y", LEAST_SHOWN, most)
+            if x[-1] > LONG_RUN:
+                logarithmic(axis, "x", 0.9, 1.1 * float(x[-1]))
             else:
                 axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
                 axis.set_xlim(0.5, x[-1] + 0.5)
-            axis.set_ylim(LEAST_SHOWN, 2 * float(np.nanmax([found, expected])))
-            axis.set_title(f"{_name(part)} (n = {one.lengths.sum():,})")
+            title = f"{_name(part)} (n = {one.lengths.sum():,})"
+            axis.set_title(in_lines(axis, title))
             axis.set_xlabel("collectives in a row, k")
         for axis in axes[::columns]:
             axis.set_ylabel("runs of k or more")
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=2)
+        legend_above(figure, axes, 2)
         caption(
             figure,
             "Runs of collectives in which the same rank was last, and how many there "
@@ -227,14 +238,8 @@ def _by_role(tax: "Tax") -> dict[str, I64]:
     return {role: np.concatenate(slots) for role, slots in roles.items()}
 
 
-def _cumulated(values: F64) -> tuple[F64, F64]:
-    """Corners of the empirical distribution of shares, from 0 to 1."""
-    x, y = cumulated(values, start=0.0)
-    return np.append(x, 1.0), np.append(y, 1.0)
-
-
 def _name(part: "Part") -> str:
-    return f"{plain(part.role, width=NAME_WIDTH)} {part.op.label}"
+    return f"{named(part.role)} {part.op.label}"
 
 
 def _ranks_text(tax: "Tax") -> str:
@@ -245,8 +250,8 @@ def _left_out(rest: "Sequence[Part | str]", what: str) -> str:
     """Name what has no room."""
     if not rest:
         return ""
-    names = [one if isinstance(one, str) else f"{one.role} {one.op.label}" for one in rest]
-    return f". {counted(len(rest), what[:-1])} left out for room: {', '.join(names)}"
+    told = [one if isinstance(one, str) else f"{one.role} {one.op.label}" for one in rest]
+    return f". {counted(len(rest), what[:-1])} left out for room: {listed(told)}"
 
 
 def _draw_lasts(figure: "Figure", axis: "Axes", role: str, one: Lasts) -> None:
@@ -274,10 +279,10 @@ def _draw_lasts(figure: "Figure", axis: "Axes", role: str, one: Lasts) -> None:
     rows = np.arange(0, one.ranks.size, step)
     axis.set_yticks(rows, [str(rank) for rank in one.ranks[rows].tolist()])
     axis.set_ylabel("rank")
-    axis.xaxis.set_major_formatter("{x:,.0f}")
-    axis.set_xlabel(
-        f"place among the {plain(role, width=NAME_WIDTH)} collectives of the rank's group"
-    )
+    whole(axis, "x")
+    axis.set_xlabel(f"place among the {named(role)} collectives of the rank's group")
+    if not most:
+        empty(axis, "ranks tie in all of them: none was last")
     if one.together > 1:
         scale = figure.colorbar(image, ax=axis, pad=0.01)
         scale.set_label("last in (%)")

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from synctax.cluster.pairs import Pairs
-from synctax.report.figures.style import HEAT, caption, new_figure, plain, styled
+from synctax.report.figures.axes import numbers
+from synctax.report.figures.style import HEAT, caption, named, new_figure, styled
 from synctax.report.pairs_view import model_name
 from synctax.texts import BYTES_PER_GB, counted, number, rate_gb_per_s
 
@@ -17,6 +18,12 @@ MOST_NUMBERS: Final = 16
 
 MOST_NAMES: Final = 60
 """Workloads that have room for their names."""
+
+ROOMY: Final = 36
+"""Workloads whose names have room in letters of the usual size."""
+
+WORKLOAD_EM: Final = 10.0
+"""Width of the name of a workload, in em."""
 
 
 def pairs(found: Pairs) -> "Figure":
@@ -41,12 +48,18 @@ def pairs(found: Pairs) -> "Figure":
         figure, (axes,) = new_figure(width_in=side_in + 2.4, height_in=side_in + 1.6)
         image = axes.imshow(change, cmap=HEAT, vmin=1, vmax=max(1.1, float(change.max())))
         axes.grid(visible=False)
-        names = [plain(one.workload) for one in found.profiles]
+        names = [named(one.workload, WORKLOAD_EM) for one in found.profiles]
         if many <= MOST_NAMES:
+            axes.tick_params(labelsize="medium" if many <= ROOMY else "x-small")
             axes.set_xticks(range(many), names, rotation=90)
             axes.set_yticks(range(many), names)
         axes.set(xlabel="beside workload", ylabel="workload")
-        figure.colorbar(image, ax=axes, label="time of an iteration over that alone (×)")
+        figure.colorbar(
+            image,
+            ax=axes,
+            label="time of an iteration over that alone (×)",
+            format=numbers(),
+        )
         if many <= MOST_NUMBERS:
             light = np.asarray(image.norm(change))
             for row, column in np.ndindex(change.shape):
@@ -63,8 +76,8 @@ def pairs(found: Pairs) -> "Figure":
         told = found.summary()
         caption(
             figure,
-            f"n = {counted(change.size, 'pair')} of jobs of {found.gpus} GPUs, {half} + "
-            f"{half} on two servers with "
+            f"n = {counted(change.size, 'pair')} of jobs of {found.gpus:,} GPUs, "
+            f"{half:,} + {half:,} on two servers with "
             f"{rate_gb_per_s(found.nic_bytes_per_s / BYTES_PER_GB)} of NIC each; "
             f"{model_name(told)}; mean {number(told.iteration_change_mean)} ×",
         )

@@ -11,6 +11,7 @@ from synctax.errors import SynctaxError
 from synctax.planning.search import Plan
 from synctax.planning.ties import ERROR, plainest, surely_fits
 from synctax.planning.training import DIMENSIONS
+from synctax.report.figures.axes import legend_above, logarithmic, numbers
 from synctax.report.figures.style import (
     COLORS,
     HATCHES,
@@ -18,6 +19,7 @@ from synctax.report.figures.style import (
     MARKERS,
     caption,
     new_figure,
+    short,
     styled,
 )
 from synctax.texts import BYTES_PER_GB, counted, number
@@ -34,6 +36,9 @@ MANY_DOTS: Final = 5_000
 
 _DECADE: Final = 10.0
 """Step times that span more are on a logarithmic axis."""
+
+_ROOM: Final = 1.1
+"""Beyond the ends of a logarithmic axis."""
 
 _LEGEND_SIGNS: Final = 44
 """Of a line of one of two columns."""
@@ -100,12 +105,12 @@ def pareto(plan: Plan) -> "Figure":
             zorder=3,
             label="Pareto front",
         )
-        figure.colorbar(dots, ax=axes, label="NIC busy (% of a step)")
+        figure.colorbar(dots, ax=axes, label="NIC busy (% of a step)", format=numbers())
         _marks(axes, plan, seconds)
         _budget(axes, plan)
         axes.set(xlabel="memory of a GPU (GB)", ylabel=f"time of a step ({unit})")
         _log_where_wide(axes, step_s[at] / seconds)
-        figure.legend(loc="outside upper left", ncols=2)
+        legend_above(figure, [axes], 2, loc="outside upper left")
         caption(figure, _of_what(plan))
     return figure
 
@@ -174,12 +179,7 @@ def _budget(axes: "Axes", plan: Plan) -> None:
 def _log_where_wide(axes: "Axes", values: F64) -> None:
     if values.max() <= _DECADE * values.min():
         return
-    from matplotlib.ticker import FuncFormatter, LogLocator
-
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _at: number(value)))
-    axes.yaxis.set_minor_formatter(FuncFormatter(lambda _value, _at: ""))
+    logarithmic(axes, "y", float(values.min()) / _ROOM, float(values.max()) * _ROOM)
 
 
 def _of_what(plan: Plan) -> str:
@@ -188,8 +188,7 @@ def _of_what(plan: Plan) -> str:
     left_out = len(plan) - feasible
     ruled_out = f", {left_out:,} ruled out and not drawn" if left_out else ""
     return (
-        f"n = {counted(feasible, 'feasible layout')} of {setting.model.name} on "
-        f"{counted(setting.gpus, 'GPU')} of {setting.platform.name}, {training.batch:,} × "
+        f"n = {counted(feasible, 'feasible layout')} of {_job(plan)}, {training.batch:,} × "
         f"{training.sequence:,} tokens a step{ruled_out}; "
         f"{int(plan.pareto.sum()):,} on the Pareto front: no other is better in "
         "step time, memory and NIC share at once; bars: range of memory"
@@ -259,8 +258,7 @@ def step(plan: Plan, rows: I64) -> "Figure":
             axes.set_ylim(drawn.size - 0.5, -0.5)
             axes.grid(visible=False, axis="y")
             axes.margins(x=0.02)
-        handles, labels = whole.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=4)
+        legend_above(figure, [whole], 4)
         caption(figure, _of_which(plan, rows, drawn))
     return figure
 
@@ -308,16 +306,15 @@ def _intervals(axes: "Axes", plan: Plan, rows: I64, parts_s: F64, seconds: float
 
 
 def _of_which(plan: Plan, rows: I64, drawn: I64) -> str:
+    what = f"n = {counted(drawn.size, 'layout')} of {len(plan):,} of {_job(plan)}"
+    return "; ".join([what, *_told(rows, drawn, plan)])
+
+
+def _job(plan: Plan) -> str:
     setting = plan.setting
-    what = (
-        f"n = {counted(drawn.size, 'layout')} of {len(plan):,} of {setting.model.name} on "
-        f"{counted(setting.gpus, 'GPU')} of {setting.platform.name}"
-    )
-    return "; ".join(
-        [
-            what,
-            *_told(rows, drawn, plan),
-        ]
+    return (
+        f"{short(setting.model.name)} on {counted(setting.gpus, 'GPU')} of "
+        f"{short(setting.platform.name)}"
     )
 
 

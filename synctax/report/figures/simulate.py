@@ -8,9 +8,9 @@ from synctax.arrays import F64
 from synctax.cluster.metrics import times
 from synctax.cluster.simulation import Simulation
 from synctax.errors import SynctaxError
-from synctax.report.figures.axes import cumulated
+from synctax.report.figures.axes import cumulated, legend_above
 from synctax.report.figures.durations import log_times
-from synctax.report.figures.style import COLORS, LINES, caption, new_figure, styled
+from synctax.report.figures.style import COLORS, LINES, caption, new_figure, short, styled
 from synctax.texts import counted, percent, seconds
 
 if TYPE_CHECKING:
@@ -70,7 +70,10 @@ def jct(simulation: Simulation) -> "Figure":
         for at, (name, label, width) in enumerate(CURVES):
             if name not in curves:
                 continue
-            values_s, share = thinned(curves[name])
+            times_s = curves[name]
+            values_s, share = cumulated(
+                times_s, float(times_s.min()), ends_s[1], most=MOST_POINTS
+            )
             axes.plot(
                 np.maximum(values_s, left_s),
                 100 * share,
@@ -78,7 +81,7 @@ def jct(simulation: Simulation) -> "Figure":
                 color=(*COLORS[:2], COLORS[2], COLORS[6])[at],
                 linestyle=LINES[at],
                 linewidth=width,
-                label=f"{label}{_median(curves[name])}",
+                label=f"{label}{_median(times_s)}",
             )
         axes.set_xscale("log")
         log_times(axes.xaxis, left_s, ends_s[1])
@@ -88,30 +91,9 @@ def jct(simulation: Simulation) -> "Figure":
             xlim=(left_s, ends_s[1]),
             ylim=(0, 102),
         )
-        figure.legend(loc="outside upper left", ncols=2)
+        legend_above(figure, [axes], 2, loc="outside upper left")
         caption(figure, f"{of_what(simulation)}; {_waiting(found.wait_s)}")
     return figure
-
-
-def thinned(values: F64) -> tuple[F64, F64]:
-    """Cumulate the shares of values, as no more steps up than can be seen.
-
-    Parameters
-    ----------
-    values : (n,) float64
-        One or more.
-
-    Returns
-    -------
-    values, shares : (m,) float64
-        Ascending, each the share of values that are no larger, after a share of 0 at the
-        least; m is n + 1, and `MOST_POINTS` + 1 at most.
-    """
-    ordered, shares = cumulated(values, start=float(values.min()))
-    many = min(values.size, MOST_POINTS)
-    at = np.round(np.linspace(0, values.size - 1, many)).astype(np.int64) + 1
-    kept = np.append(0, at)
-    return ordered[kept], shares[kept]
 
 
 def _median(values_s: F64) -> str:
@@ -126,7 +108,7 @@ def _waiting(wait_s: F64) -> str:
 def of_what(simulation: Simulation) -> str:
     """Say how many jobs ran on what, and by which rules."""
     cluster = simulation.cluster
-    name = f" of {cluster.name}" if cluster.name else ""
+    name = f" of {short(cluster.name)}" if cluster.name else ""
     return (
         f"n = {counted(len(simulation.jobs), 'job')} on "
         f"{counted(cluster.total_gpus, 'GPU')}{name} "

@@ -5,14 +5,19 @@ within `styled` only.
 """
 
 import contextlib
-import warnings
-from collections.abc import Iterator, Sequence
+import importlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from synctax.errors import SynctaxError
-from synctax.report.files import replacing
+from synctax.files import replacing
+from synctax.report.figures.lettering import choose_fonts, cut, wrap
 from synctax.report.streams import visible
+from synctax.texts import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,15 +78,44 @@ def styled() -> Iterator[None]:
     SynctaxError
         If matplotlib is not installed.
     """
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise SynctaxError(NO_MATPLOTLIB) from error
+    mpl = _matplotlib()
     with mpl.rc_context():
         mpl.rcdefaults()
         settings: Any = mpl.rcParams
         settings.update(_SETTINGS)
         yield
+
+
+def _matplotlib() -> Any:
+    """Import the library; a backend that there is not is no matter of these figures.
+
+    They are drawn on canvases of their own. What the variable says is for windows: where
+    there is such a backend, it is chosen as the library itself would do.
+    """
+    if "matplotlib" in sys.modules:
+        return _imported()
+    backend = os.environ.pop("MPLBACKEND", None)
+    try:
+        mpl = _imported()
+    finally:
+        if backend is not None:
+            os.environ["MPLBACKEND"] = backend
+    if backend:
+        with contextlib.suppress(ValueError):
+            mpl.rcParams["backend"] = backend
+    return mpl
+
+
+def _imported() -> Any:
+    try:
+        return importlib.import_module("matplotlib")
+    except ImportError as error:
+        raise SynctaxError(NO_MATPLOTLIB) from error
+    except ValueError as error:
+        raise SynctaxError(
+            f"matplotlib cannot be set up: {error}; mend or remove its file of settings "
+            "(matplotlibrc, in the current folder or where MATPLOTLIBRC tells)"
+        ) from error
 
 
 NO_MATPLOTLIB: Final = (
@@ -99,6 +133,8 @@ def new_figure(
 ) -> "tuple[Figure, list[Axes]]":
     """Make a figure with its axes, row by row; call it within `styled`.
 
+    Numbers of axes are written as those of tables.
+
     Parameters
     ----------
     rows, columns : int
@@ -108,54 +144,136 @@ def new_figure(
     row_heights : (rows,) sequence of float, optional
         Of rows against each other; else all are equal.
     """
+    from synctax.report.figures.axes import numbered
     from synctax.report.figures.canvas import ShownFigure
 
     figure = ShownFigure(figsize=(width_in, height_in), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, height_ratios=row_heights)
-    return figure, [axis for row in axes for axis in row]
+    grid = figure.subplots(rows, columns, squeeze=False, height_ratios=row_heights)
+    every = [axes for row in grid for axes in row]
+    for axes in every:
+        numbered(axes)
+    return figure, every
 
 
 def caption(figure: "Figure", text: str) -> None:
-    """Write below the axes what is shown, of how many: the n belongs to every figure."""
-    import textwrap
+    """Write below the axes what is shown, of how many: the n belongs to every figure.
 
-    per_inch = 16
-    width = int(figure.get_figwidth() * per_inch)
-    # textwrap breaks no line at no-break spaces: n stays with its number
-    kept = plain(" ".join(text.split()), width=CAPTION_WIDTH).replace(
-        "n = ", "n\u00a0=\u00a0"
-    )
-    lines = "\n".join(textwrap.wrap(kept, width)).replace("n\u00a0=\u00a0", "n = ")
-    figure.supxlabel(lines, fontsize="small", x=0.01, ha="left")
+    Called last: texts that need other fonts get them, and signs that no font has are told.
 
-
-CAPTION_WIDTH: Final = 900
-"""Characters of a caption: names of any length leave room for the picture."""
-
-NAME_WIDTH: Final = 30
-"""Characters of a name from a trace that figures show."""
+    Parameters
+    ----------
+    figure : Figure
+    text : str
+        As many lines of it as `CAPTION_LINES` are shown.
+    """
+    _write_caption(figure, text)
+    boxes = choose_fonts(figure)
+    if boxes:
+        _write_caption(figure, f"{text.rstrip('.')}. {_told_boxes(boxes)}")
+        choose_fonts(figure)
 
 
-def plain(text: str, *, width: int | None = None) -> str:
-    r"""Return text as it stands: names from traces are no formulas and control nothing.
+def _write_caption(figure: "Figure", text: str) -> None:
+    kept = _TOGETHER.sub("\N{NO-BREAK SPACE}", " ".join(visible(text).split()))
+    most_em = _CAPTION_SHARE * figure.get_figwidth() * _PT_PER_IN / _CAPTION_PT
+    lines = wrap(kept, most_em)
+    if len(lines) > CAPTION_LINES:
+        rest = " ".join(lines[CAPTION_LINES - 1 :])
+        lines = [*lines[: CAPTION_LINES - 1], cut(rest, most_em)]
+    shown = "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
+    figure.supxlabel(plain(shown), fontsize=_CAPTION_PT, x=0.01, ha="left")
 
-    Line breaks stay.
+
+def _told_boxes(signs: Sequence[str]) -> str:
+    codes = ", ".join(f"U+{ord(one):04X}" for one in signs[:_BOXES_TOLD])
+    more = ", …" if len(signs) > _BOXES_TOLD else ""
+    return f"Boxes stand for {counted(len(signs), 'sign')} of no font here: {codes}{more}"
+
+
+CAPTION_LINES: Final = 9
+"""Of a caption: names of any length leave room for the picture."""
+
+_CAPTION_PT: Final = 8.33
+_CAPTION_SHARE: Final = 0.97
+"""Of the figure's width."""
+
+_PT_PER_IN: Final = 72
+
+_TOGETHER: Final = re.compile(r"(?<=\bn) (?== )|(?<=\bn =) |(?<=\d) (?=%|[µmn]?s\b|GB/s)")
+"""Blanks at which no line ends: a number stays with its n and its unit."""
+
+_BOXES_TOLD: Final = 5
+
+NAME_EM: Final = 15.0
+"""Width of a name from a trace that figures show, in em: some 27 letters."""
+
+
+def named(text: str, most_em: float = NAME_EM) -> str:
+    r"""Write a name from a trace or a file as figures show it.
 
     Parameters
     ----------
     text : str
-    width : int, optional
-        Cut what has more characters: a name as long as a page would leave no room.
+    most_em : float
+        Cut what is wider, in em: a name as long as a page would leave no room.
+
+    Returns
+    -------
+    str
+        For matplotlib, as `plain` returns it.
 
     Examples
     --------
-    >>> plain("gemm$_x$"), plain("a\tb"), plain("reduce_scatter", width=8)
-    ('gemm\\$_x\\$', 'a\\tb', 'reduce_…')
+    >>> named("gemm$_x$"), named("all\tgather"), named("reduce_scatter", 5.0)
+    ('gemm\\$_x\\$', 'all\\tgather', 'reduce_…')
     """
-    shown = "\n".join(map(visible, text.split("\n")))
-    if width is not None and len(shown) > width:
-        shown = f"{shown[: width - 1]}…"
-    return shown.replace("$", r"\$")
+    return plain(short(text, most_em))
+
+
+def short(text: str, most_em: float = NAME_EM) -> str:
+    """Write a name as `named` does, for captions, which call `plain` themselves.
+
+    Parameters
+    ----------
+    text : str
+    most_em : float
+    """
+    return cut(visible(text), most_em)
+
+
+def listed(texts: Iterable[str]) -> str:
+    """List some names in a caption; of many the first, and how many more there are.
+
+    Parameters
+    ----------
+    texts : iterable of str
+
+    Examples
+    --------
+    >>> listed(["tp", "dp"]), listed(map(str, range(8)))
+    ('tp, dp', '0, 1, 2, 3, 4, and 3 more')
+    """
+    every = list(texts)
+    more = len(every) - MOST_NAMES
+    shown = [short(one) for one in every[:MOST_NAMES]]
+    return ", ".join([*shown, *([f"and {more:,} more"] if more > 0 else [])])
+
+
+MOST_NAMES: Final = 5
+"""That a caption lists."""
+
+
+def plain(text: str) -> str:
+    r"""Return text for matplotlib as it stands: it is no formula and controls nothing.
+
+    Line breaks stay. Names from traces go through `named`.
+
+    Examples
+    --------
+    >>> plain("gemm$_x$"), plain("a\tb")
+    ('gemm\\$_x\\$', 'a\\tb')
+    """
+    return "\n".join(map(visible, text.split("\n"))).replace("$", r"\$")
 
 
 def save(figure: "Figure", path: Path) -> None:
@@ -179,9 +297,10 @@ def save(figure: "Figure", path: Path) -> None:
         ".svg": {"Date": None},
         ".pdf": {"CreationDate": None},
     }
-    with styled(), replacing(path) as file, warnings.catch_warnings():
-        # a sign that no font has is drawn as a box: names from traces may hold any
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        # where texts leave no room the picture is still whole
-        warnings.filterwarnings("ignore", message="constrained_layout not applied")
-        figure.savefig(file, format=suffix[1:], dpi=DPI, metadata=dates.get(suffix, {}))
+    try:
+        with styled(), replacing(path) as file:
+            figure.savefig(file, format=suffix[1:], dpi=DPI, metadata=dates.get(suffix, {}))
+    except OSError as error:
+        # what fails while it is written does not know its file
+        error.filename = error.filename or str(path)
+        raise

@@ -11,6 +11,7 @@ from synctax.arrays import F64
 from synctax.cluster.sweep import Sweep
 from synctax.cluster.sweep_lines import SETTINGS, Line, lines
 from synctax.errors import SynctaxError
+from synctax.report.figures.axes import legend_above
 from synctax.report.figures.durations import unit_of
 from synctax.report.figures.style import (
     COLORS,
@@ -18,12 +19,12 @@ from synctax.report.figures.style import (
     LINES,
     MARKERS,
     caption,
+    named,
     new_figure,
-    plain,
     styled,
 )
 from synctax.report.sweep_view import TITLES, setting_text
-from synctax.texts import counted
+from synctax.texts import counted, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,8 +109,8 @@ def means(found: Sweep) -> Means:
 
 def _texts(one: Line, *, with_basis: bool) -> dict[str, str]:
     told = {
-        name: plain(setting_text(name, one.setting[name], in_full=True))
-        for name in SETTINGS_DRAWN
+        key: named(setting_text(key, one.setting[key], in_full=True))
+        for key in SETTINGS_DRAWN
     }
     basis = one.setting["demand_basis"]
     if with_basis and basis is not None:
@@ -179,7 +180,7 @@ def _over_rates(found: Sweep, told: Means, curves: "dict[str, list[int]]") -> "F
         axes.set(xlabel="rate of a NIC (GB/s)", ylabel=f"mean JCT ({unit})")
         axes.set_ylim(0, None)
         if len(curves) > 1:
-            figure.legend(loc="outside upper left", ncols=2)
+            legend_above(figure, [axes], 2, loc="outside upper left")
         caption(figure, _of_what(found, told, len(told.lines)))
     return figure
 
@@ -191,7 +192,7 @@ _ASIDE: Final = 0.03
 def _ticks_at(axes: "Axes", rates: Sequence[float]) -> None:
     from matplotlib.ticker import NullLocator
 
-    axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
+    axes.set_xticks(rates, [number(rate) for rate in rates])
     axes.xaxis.set_minor_locator(NullLocator())
 
 
@@ -236,7 +237,8 @@ def _bars(found: Sweep, told: Means) -> "Figure":
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel(f"mean JCT ({unit})")
         if last:
-            figure.legend(loc="outside upper left", ncols=4, title=TITLES.get(last, last))
+            title = TITLES.get(last, last)
+            legend_above(figure, [axes], 4, loc="outside upper left", title=title)
         caption(figure, _of_what(found, told, len(drawn)))
     return figure
 
@@ -281,7 +283,7 @@ def _of_what(found: Sweep, told: Means, drawn: int) -> str:
     jobs = sorted({row["jobs"] for row in found.records()} - {None})
     many = " or ".join(counted(one, "job") for one in jobs)
     left_out = len(told.lines) - drawn
-    which = f"; the {drawn} shortest of {len(told.lines):,} settings" if left_out else ""
+    which = f"; the {drawn:,} shortest of {len(told.lines):,} settings" if left_out else ""
     shared = [
         f"{TITLES.get(name, name)} {text}"
         for name, text in told.texts[0].items()

@@ -1,19 +1,28 @@
 """What ran on a cluster when: jobs on GPUs, or how busy many servers are; who waits."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from synctax.arrays import F64, I64, NS_PER_S
+from synctax.arrays import F64
 from synctax.cluster.metrics import makespan, times
+from synctax.cluster.over_time import (
+    Boxes,
+    boxes,
+    busy_share,
+    over_time,
+    since_s,
+    slowdown_over_time,
+)
 from synctax.cluster.simulation import Simulation
-from synctax.cluster.timeline import slices, workers
+from synctax.cluster.timeline import slices
 from synctax.errors import SynctaxError
+from synctax.report.figures.axes import whole
 from synctax.report.figures.durations import unit_of
+from synctax.report.figures.lettering import width_em
 from synctax.report.figures.simulate import of_what
 from synctax.report.figures.style import COLORS, HEAT, caption, new_figure, plain, styled
-from synctax.texts import counted, number
+from synctax.texts import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,8 +41,8 @@ INTERVALS: Final = 400
 """Of the whole time; what is counted over time is the mean of each."""
 
 _LABEL_PT: Final = 6.5
-_LABEL_EM: Final = 0.62
-"""Width of a sign over its height, with room to spare."""
+_SPARE: Final = 1.1
+"""Room for a name, over its width."""
 _OF_FIGURE: Final = (0.75, 0.6)
 """What the jobs take of its width and height, about."""
 _PT_PER_IN: Final = 72
@@ -96,54 +105,14 @@ def timeline(simulation: Simulation) -> "Figure":
     return figure
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Boxes:
-    """Jobs on GPUs as b boxes: neighbouring GPUs of a job are one.
-
-    Parameters
-    ----------
-    job : (b,) int64
-    first, many : (b,) int64
-        GPUs of the cluster from the first on, numbered server by server.
-    """
-
-    job: I64
-    first: I64
-    many: I64
-
-
-def boxes(simulation: Simulation) -> Boxes:
-    """Put the GPUs of each job that are neighbours together.
-
-    Jobs of no length have none.
-
-    Parameters
-    ----------
-    simulation : Simulation
-
-    Returns
-    -------
-    Boxes
-    """
-    found = workers(simulation)
-    before = np.cumsum(simulation.cluster.gpus) - simulation.cluster.gpus
-    lasts = (simulation.end_ns > simulation.start_ns)[found.job]
-    job, server = found.job[lasts], found.server[lasts]
-    gpu = before[server] + found.gpu[lasts]
-    new = np.ones(job.size, np.bool_)
-    new[1:] = (np.diff(job) != 0) | (np.diff(server) != 0) | (np.diff(gpu) != 1)
-    at = np.flatnonzero(new)
-    return Boxes(job[at], gpu[at], np.diff(np.append(at, job.size)))
-
-
 def _jobs(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -> str:
     """Draw jobs on GPUs."""
     from matplotlib.collections import PolyCollection
 
     found = boxes(simulation)
     slowdown = times(simulation).slowdown[found.job]
-    start = _since(simulation, simulation.start_ns[found.job]) / seconds
-    end = _since(simulation, simulation.end_ns[found.job]) / seconds
+    start = since_s(simulation, simulation.start_ns[found.job]) / seconds
+    end = since_s(simulation, simulation.end_ns[found.job]) / seconds
     low, high = found.first, found.first + found.many
     corners = [[start, low], [end, low], [end, high], [start, high]]
     drawn = PolyCollection(
@@ -183,12 +152,14 @@ def _names(
     tall_pt = tall_pt * found.many / simulation.cluster.total_gpus
     light = drawn.norm(drawn.get_array())
     for at, job in enumerate(found.job.tolist()):
-        name = simulation.jobs.job_id[job]
-        if len(name) * _LABEL_EM * _LABEL_PT < wide_pt[at] and tall_pt[at] > _LABEL_PT:
+        if tall_pt[at] <= _LABEL_PT:
+            continue
+        name = plain(simulation.jobs.job_id[job])
+        if _SPARE * width_em(name) * _LABEL_PT < wide_pt[at]:
             axes.text(
                 (start[at] + end[at]) / 2,
                 found.first[at] + found.many[at] / 2,
-                plain(name),
+                name,
                 size=_LABEL_PT,
                 ha="center",
                 va="center_baseline",
@@ -196,15 +167,8 @@ def _names(
             )
 
 
-def _since(simulation: Simulation, at_ns: Any) -> Any:
-    """Count seconds from the first submission."""
-    return (at_ns - simulation.jobs.submit_ns.min()) / NS_PER_S
-
-
 def _busy(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -> str:
     """Draw which share of the GPUs of servers is in use."""
-    from matplotlib.ticker import MaxNLocator
-
     servers = simulation.cluster.servers
     block = -(-servers // MOST_ROWS)
     image = axes.imshow(
@@ -218,80 +182,10 @@ def _busy(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -> s
     )
     axes.grid(visible=False)
     axes.figure.colorbar(image, ax=axes, label="GPUs in use (%)", pad=0.01)
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-    _whole(axes)
+    whole(axes, "y")
     axes.set_ylabel("server")
     rows = f"a row is {counted(block, 'server')}, " if block > 1 else ""
     return f"{rows}a column 1/{INTERVALS} of the time"
-
-
-def busy_share(simulation: Simulation, block: int, edges_s: F64) -> F64:
-    """Average which share of the GPUs of servers is in use.
-
-    Parameters
-    ----------
-    simulation : Simulation
-    block : int
-        Neighbouring servers that are counted together.
-    edges_s : (t + 1,) float64
-        Equally far apart, of intervals, since the first submission.
-
-    Returns
-    -------
-    (r, t) float64
-        From 0 to 1; a row for each block of servers.
-    """
-    where = [
-        (server // block, many, job)
-        for job, placement in enumerate(simulation.placements)
-        for server, many in placement
-    ]
-    row, many, job = np.array(where, np.int64).reshape(-1, 3).T
-    rows = -(-simulation.cluster.servers // block)
-    of_row = np.bincount(
-        np.arange(simulation.cluster.servers) // block, simulation.cluster.gpus, rows
-    )
-    begun = _held(row, _since(simulation, simulation.start_ns[job]), many, rows, edges_s)
-    ended = _held(row, _since(simulation, simulation.end_ns[job]), many, rows, edges_s)
-    return np.asarray(np.clip((begun - ended) / of_row[:, None], 0, 1))
-
-
-def _held(row: I64, at_s: F64, by: "F64 | I64", rows: int, edges_s: F64) -> F64:
-    """Average over intervals what grows by so much in some rows from some instants on."""
-    many = edges_s.size - 1
-    width = edges_s[1] - edges_s[0]
-    column = np.clip((at_s / width).astype(np.int64), 0, many - 1)
-    here = np.zeros((rows, many + 1))
-    # what is left of the interval in which it begins; the whole of later ones
-    np.add.at(here, (row, column), by * (edges_s[column + 1] - at_s) / width)
-    later = np.zeros((rows, many + 1))
-    np.add.at(later, (row, column + 1), by)
-    return np.asarray((here + np.cumsum(later, axis=1))[:, :many])
-
-
-def over_time(
-    simulation: Simulation, ends: "tuple[I64, I64]", by: F64, edges_s: F64
-) -> F64:
-    """Average over intervals what jobs add up to between two instants of each.
-
-    Parameters
-    ----------
-    simulation : Simulation
-    ends : two (n,) int64
-        From when and until when a job counts.
-    by : (n,) float64
-        As how much.
-    edges_s : (t + 1,) float64
-
-    Returns
-    -------
-    (t,) float64
-    """
-    row = np.zeros(by.size, np.int64)
-    first, last = (_since(simulation, at_ns) for at_ns in ends)
-    return np.asarray(
-        (_held(row, first, by, 1, edges_s) - _held(row, last, by, 1, edges_s))[0]
-    )
 
 
 def _waiting(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -> None:
@@ -301,14 +195,7 @@ def _waiting(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -
     axes.stairs(np.maximum(value, 0), edges, color="black", linewidth=0.8)
     axes.set_ylim(0, None)
     axes.set_ylabel("jobs\nwaiting")
-    _whole(axes)
-
-
-def _whole(axes: "Axes") -> None:
-    """Write ticks in thousands: they are of numbers of things."""
-    from matplotlib.ticker import FuncFormatter
-
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _at: number(value)))
+    whole(axes, "y")
 
 
 def _slowdown(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) -> None:
@@ -320,28 +207,3 @@ def _slowdown(axes: "Axes", simulation: Simulation, edges: F64, seconds: float) 
         linewidth=1.2,
     )
     axes.set_ylabel("slowdown\n(×)")
-
-
-def slowdown_over_time(simulation: Simulation, edges_s: F64) -> F64:
-    """Average the slowdown of the jobs that run, by their GPUs.
-
-    Parameters
-    ----------
-    simulation : Simulation
-    edges_s : (t + 1,) float64
-
-    Returns
-    -------
-    (t,) float64
-        NaN while none runs.
-    """
-    ends = (simulation.start_ns, simulation.end_ns)
-    gpus = simulation.jobs.gpus.astype(np.float64)
-    held = over_time(simulation, ends, gpus, edges_s)
-    slowed = over_time(simulation, ends, gpus * times(simulation).slowdown, edges_s)
-    least = _IDLE * float(gpus.sum())
-    return np.where(held > least, slowed / np.maximum(held, least), np.nan)
-
-
-_IDLE: Final = 1e-9
-"""What rounding leaves of GPUs where none is in use, of all that jobs ever had."""

@@ -1,10 +1,11 @@
 """The trend of a tax: its windows, who was last in each, and which classes owe it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from synctax.errors import SynctaxError
+from synctax.report.figures.axes import empty, numbered, whole
 from synctax.report.figures.style import (
     COLORS,
     HATCHES,
@@ -13,9 +14,10 @@ from synctax.report.figures.style import (
     caption,
     new_figure,
     plain,
+    short,
     styled,
 )
-from synctax.texts import is_absent
+from synctax.texts import is_absent, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,8 +31,14 @@ MOST_RANKS = 6
 
 MOST_CLASSES = 6
 GREY = "#BBBBBB"
-OTHERS = "others"
+OTHERS = "all others"
+"""Ranks or classes; a class of kernels is called other."""
+
 TWO = 2
+
+TALLEST = 3.0
+"""The panel of the tax ends at so many times the largest mean or median: intervals of a few
+steps may be far longer."""
 
 
 def trend(found: "Trend", *, row: int = 0) -> "Figure":
@@ -65,7 +73,7 @@ def trend(found: "Trend", *, row: int = 0) -> "Figure":
     with styled():
         figure, axes = new_figure(panels, height_in=2.6 + 1.4 * (panels - 1))
         edges = _edges(x)
-        _tax(axes[0], x, frame)
+        cut = _tax(axes[0], x, frame, percent(found.options.level))
         if change.finding in ("step_up", "step_down"):
             at = edges[int(change.largest.first)] if change.largest else edges[0]
             axes[0].axvline(at, color="black", linestyle=":", label="break")
@@ -75,23 +83,36 @@ def trend(found: "Trend", *, row: int = 0) -> "Figure":
             _culprits(axes[2], edges, found, frame, key)
         for axis in axes:
             axis.set_xlim(edges[0], edges[-1])
+            numbered(axis)
+            if label not in TIMES.values():
+                whole(axis, "x")
         for axis in axes[:-1]:
             axis.tick_params(labelbottom=False)
         axes[-1].set_xlabel(label)
-        caption(figure, _words(found, frame, culprits=panels > TWO))
+        caption(figure, _words(found, frame, cut=cut, culprits=panels > TWO))
         return figure
 
 
-def _words(found: "Trend", frame: "pd.DataFrame", *, culprits: bool) -> str:
+TIMES: Final = {per: f"time ({per}s)" for per in ("hour", "minute", "second")}
+"""What an axis of time is called, by what slopes are told per."""
+
+
+def _words(found: "Trend", frame: "pd.DataFrame", *, cut: bool, culprits: bool) -> str:
     noun = f"{found.points.noun}s"
     n = int(frame["collectives"].sum())
     last = "the rank that was last most often" + (
         "; the share of the tax that each class of culprit owes" if culprits else ""
     )
+    level = percent(found.options.level)
+    there = frame["tax_max_mean_us_lo"].notna()
+    interval = f"with {level} interval" if there.any() else "no interval: too few steps"
+    if there.any() and not there.all():
+        interval += f" at {int(there.sum()):,} of {len(frame):,} {noun}"
+    end = " Intervals go on above the panel." if cut else ""
     return (
-        f"{frame['group'].iloc[0]} {frame['op'].iloc[0]}: n = {n:,} collectives in "
-        f"{len(frame):,} {noun}. Mean (with 95 % interval) and median tax (max - min "
-        f"duration); {last}."
+        f"{short(frame['group'].iloc[0])} {frame['op'].iloc[0]}: n = {n:,} collectives in "
+        f"{len(frame):,} {noun}. Mean ({interval}) and median tax (max - min duration); "
+        f"{last}.{end}"
     )
 
 
@@ -100,8 +121,8 @@ def _axis(found: "Trend", frame: "pd.DataFrame") -> tuple[np.ndarray, str]:
     if not is_absent(frame["iteration"].iloc[0]):
         word = "iteration" if found.points.steps_each is None else "step"
         return frame["iteration"].to_numpy(float), word
-    if found.points.per in ("hour", "minute", "second"):
-        return found.points.x[frame["point"].to_numpy(int)], f"time ({found.points.per}s)"
+    if found.points.per in TIMES:
+        return found.points.x[frame["point"].to_numpy(int)], TIMES[found.points.per]
     return frame["point"].to_numpy(float), found.points.per
 
 
@@ -111,10 +132,9 @@ def _edges(x: np.ndarray) -> np.ndarray:
     return np.concatenate([[2 * x[0] - middle[0]], middle, [2 * x[-1] - middle[-1]]])
 
 
-def _tax(axis: "Axes", x: np.ndarray, frame: "pd.DataFrame") -> None:
-    low = frame["tax_max_mean_us_lo"].to_numpy(float)
-    high = frame["tax_max_mean_us_hi"].to_numpy(float)
-    axis.fill_between(x, low, high, color=COLORS[0], alpha=0.25, linewidth=0, label="95 %")
+def _tax(axis: "Axes", x: np.ndarray, frame: "pd.DataFrame", level: str) -> bool:
+    """Draw mean and median with the interval; tell whether that goes on above."""
+    _band(axis, x, frame, level)
     for name, place in (("mean", 0), ("median", 1)):
         axis.plot(
             x,
@@ -126,7 +146,32 @@ def _tax(axis: "Axes", x: np.ndarray, frame: "pd.DataFrame") -> None:
             label=name,
         )
     axis.set_ylabel("tax (µs)")
+    most = float(frame[["tax_max_us_mean", "tax_max_us_median"]].max(axis=None))
+    if not most:
+        axis.set_ylim(0, 1)
+        empty(axis, "nobody waited: every tax is 0 µs")
+        return False
     axis.set_ylim(bottom=0)
+    cut = bool(axis.get_ylim()[1] > TALLEST * most)
+    if cut:
+        axis.set_ylim(0, TALLEST * most)
+    return cut
+
+
+def _band(axis: "Axes", x: np.ndarray, frame: "pd.DataFrame", level: str) -> None:
+    """Draw the interval of the mean: a band, or a line where both neighbours have none."""
+    low = frame["tax_max_mean_us_lo"].to_numpy(float)
+    high = frame["tax_max_mean_us_hi"].to_numpy(float)
+    known = ~np.isnan(low)
+    if not known.any():
+        return
+    look = {"color": COLORS[0], "alpha": 0.25}
+    axis.fill_between(x, low, high, linewidth=0, label=level, **look)
+    beside = np.zeros(known.size, np.bool_)
+    beside[1:] |= known[:-1]
+    beside[:-1] |= known[1:]
+    lone = known & ~beside
+    axis.vlines(x[lone], low[lone], high[lone], linewidth=3, **look)
 
 
 def _stragglers(axis: "Axes", edges: np.ndarray, frame: "pd.DataFrame") -> None:
@@ -150,6 +195,8 @@ def _stragglers(axis: "Axes", edges: np.ndarray, frame: "pd.DataFrame") -> None:
             linewidth=0.3,
             label=OTHERS if rank is None else f"rank {rank}",
         )
+    if not counts.size:
+        empty(axis, "nobody was last: ranks tie in every collective")
     axis.set_ylim(0, 1)
     axis.set_ylabel("last in\n(share)")
     _beside(axis)

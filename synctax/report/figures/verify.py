@@ -1,5 +1,6 @@
 """On which NVLink domains the groups of a job sit, as a map."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -9,12 +10,16 @@ from synctax.errors import SynctaxError
 from synctax.planning.verify.job import Verification
 from synctax.planning.verify.observed import ObservedGroup
 from synctax.planning.verify.place_checks import flattened
+from synctax.report.figures.axes import legend_above, numbers
+from synctax.report.figures.lettering import width_em
 from synctax.report.figures.style import (
     COLORS,
     HEAT,
+    NAME_EM,
     caption,
+    listed,
+    named,
     new_figure,
-    plain,
     styled,
 )
 from synctax.texts import counted
@@ -31,6 +36,11 @@ MOST_LINES: Final = 60
 
 MOST_NAMES: Final = 24
 """Domains that have room for their names."""
+
+_MAP_EM: Final = 30.0
+"""Width of the map, in em of the names of domains below it."""
+
+_NOBODY: Final = "no rank of the group"
 
 
 def groups(found: Verification) -> "Figure":
@@ -73,19 +83,19 @@ def groups(found: Verification) -> "Figure":
             aspect="auto",
             interpolation="nearest",
             cmap=f"{HEAT}_r",
-            vmin=0,
-            vmax=max(1.0, float(ranks.max())),
+            vmin=1,
+            vmax=max(2.0, float(ranks.max())),
         )
         figure.colorbar(
             image,
             ax=axes,
             label="ranks on a domain",
             ticks=MaxNLocator(integer=True, steps=[1, 2, 5, 10]),
+            format=numbers(),
         )
         _roles(axes, roles)
         if len(domains) <= MOST_NAMES:
-            axes.set_xticks(range(len(domains)), [plain(one) for one in domains])
-            axes.tick_params(axis="x", rotation=90 if len(domains) > 6 else 0)
+            _name_domains(axes, domains)
         axes.set(xlabel="NVLink domain", ylabel="process groups by role")
         axes.grid(visible=False)
         wrong = faulty(found, members)
@@ -99,7 +109,10 @@ def groups(found: Verification) -> "Figure":
                 clip_on=False,
                 label="breaks a rule or a warning",
             )
-            figure.legend(loc="outside upper left")
+        if (ranks == 0).any():
+            # white has no place in the scale, which begins with one rank
+            axes.fill_between([], [], color="white", edgecolor="black", label=_NOBODY)
+        legend_above(figure, [axes], 2, loc="outside upper left")
         caption(figure, _of_what(found, members, int(wrong.size)))
     return figure
 
@@ -125,8 +138,8 @@ def _roles(axes: "Axes", roles: "dict[str, list[ObservedGroup]]") -> None:
     """Name the roles, with lines between them."""
     ends = np.cumsum([len(some) for some in roles.values()])
     middles = ends - np.array([len(some) for some in roles.values()]) / 2 - 0.5
-    names = [f"{plain(role)} ({len(some):,})" for role, some in roles.items()]
-    axes.set_yticks(middles, names)
+    told = [f"{named(role)} ({len(some):,})" for role, some in roles.items()]
+    axes.set_yticks(middles, told)
     axes.tick_params(axis="y", length=0)
     if ends[-1] <= MOST_LINES:
         for group in range(1, ends[-1]):
@@ -145,6 +158,28 @@ def _of_what(found: Verification, members: list[ObservedGroup], wrong: int) -> s
     silent = f"; the domain of {counted(unknown, 'rank')} is not known" if unknown else ""
     return (
         f"n = {counted(len(members), 'group')}{left_out} on {where} "
-        f"({observed.places.domain_known_by}); {wrong:,} of them "
-        f"{'breaks' if wrong == 1 else 'break'} a rule or a warning{silent}"
+        f"({observed.places.domain_known_by}); {wrong or 'none':{',' if wrong else ''}} of "
+        f"them {'break' if wrong > 1 else 'breaks'} a rule or a warning"
+        f"{_elsewhere(found, members)}{silent}"
     )
+
+
+def _elsewhere(found: Verification, members: list[ObservedGroup]) -> str:
+    """Tell what is broken and has no row: checks of the whole job, groups left out."""
+    drawn = {(one.role, one.ranks) for one in members}
+    beside = [
+        one for one in found.broken() if (one["group"], tuple(one["ranks"])) not in drawn
+    ]
+    of_job = dict.fromkeys(one["check"] for one in beside if one["group"] is None)
+    groups = {(one["group"], tuple(one["ranks"])) for one in beside if one["group"]}
+    text = f"; of the whole job broken: {listed(of_job)}" if of_job else ""
+    return text + (f"; of those not drawn {len(groups):,}" if groups else "")
+
+
+def _name_domains(axes: "Axes", domains: Sequence[str]) -> None:
+    """Write names below their columns: upright where they are wider than these."""
+    column_em = _MAP_EM / len(domains)
+    upright = len(domains) > 1 and max(map(width_em, domains)) > column_em
+    most_em = NAME_EM if upright else column_em
+    axes.set_xticks(range(len(domains)), [named(one, most_em) for one in domains])
+    axes.tick_params(axis="x", rotation=90 if upright else 0)

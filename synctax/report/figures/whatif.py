@@ -8,8 +8,8 @@ from synctax.report.figures.style import (
     COLORS,
     HATCHES,
     caption,
+    named,
     new_figure,
-    plain,
     styled,
 )
 from synctax.texts import counted, is_absent, signed, time_us
@@ -24,8 +24,8 @@ US_PER_MS: Final = 1_000.0
 MOST_CHANGES: Final = 20
 """More rows are too many for a page."""
 
-CHANGE_WIDTH: Final = 36
-"""Characters of a change that are written."""
+CHANGE_EM: Final = 20.0
+"""Width of a change that is written, in em."""
 
 
 def steps(found: "WhatIf") -> "Figure":
@@ -86,7 +86,7 @@ def steps(found: "WhatIf") -> "Figure":
                 va="center",
                 fontsize="small",
             )
-        axis.set_yticks(y, [plain(name, width=CHANGE_WIDTH) for name in names])
+        axis.set_yticks(y, [named(one, CHANGE_EM) for one in names])
         axis.invert_yaxis()
         axis.grid(visible=False, axis="y")
         axis.set_xlim(0, 1.3 * max(most, float(mean_ms.max())))

@@ -8,6 +8,12 @@ from importlib.resources import files
 
 from synctax.report.page.markup import Html
 
+PARTS = (
+    "setup", "words", "columns", "filters", "theme", "charts", "charts_collectives",
+    "charts_fit", "drawing", "list", "paths", "lanes", "tables", "start",
+)  # fmt: skip
+"""Parts of the page's own script in order: what runs at once needs what is before it."""
+
 ECHARTS_VERSION = "6.1.0"
 ECHARTS_LICENCE = "Apache-2.0"
 
@@ -48,6 +54,25 @@ def asset(name: str) -> Asset:
     if broken:
         raise ValueError(f"{name} holds {broken}, which HTML would not leave as it is")
     return Asset(name, Html(text))
+
+
+@cache
+def script() -> Asset:
+    """Join the parts of the page's own script: one function, so one scope for all.
+
+    Raises
+    ------
+    ValueError
+        As `asset` does.
+    """
+    inside = "\n".join(asset(f"page/{part}.js").text for part in PARTS)
+    return Asset("page.js", Html(f'"use strict";\n\n(() => {{\n{inside}}})();\n'))
+
+
+@cache
+def library() -> Asset:
+    """Read the charting library, as it was published."""
+    return asset("echarts.min.js")
 
 
 def licences() -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from synctax.arrays import NS_PER_S
 from synctax.errors import SynctaxError
 from synctax.report.page import sections
-from synctax.report.page.assets import asset
+from synctax.report.page.assets import asset, library, script
 from synctax.report.page.columns import Columns, collectives
 from synctax.report.page.content import Content, Missing, Options, Worth
 from synctax.report.page.data import data_of
@@ -59,9 +59,10 @@ def page(
     fit : EvtFit or Missing, optional
         As `synctax.fit_evt(synctax.block_times(tax))` returns it, or why there is none.
     bandwidth : Worth or Missing, optional
-        As `synctax.best_bandwidth` returns it, with words; or why there is none.
+        As `synctax.best_bandwidth` returns it, with words (`synctax.PageWorth`); or why
+        there is none (`synctax.PageMissing`).
     options : Options, optional
-        Title, number of critical paths, what was asked.
+        Title, number of critical paths, what was asked (`synctax.PageOptions`).
 
     Returns
     -------
@@ -78,9 +79,8 @@ def page(
     Examples
     --------
     >>> import synctax
-    >>> from synctax.report.page import page
     >>> tax = synctax.measure(synctax.load(["examples/tp4-fsdp2"]))  # doctest: +SKIP
-    >>> html = page(tax, synctax.attribute(tax))  # doctest: +SKIP
+    >>> html = synctax.page(tax, synctax.attribute(tax))  # doctest: +SKIP
     """
     content = Content(
         tax,
@@ -146,7 +146,7 @@ def render(content: Content) -> bytes:
             script_json(data_of(content, columns, told)),
             attributes={"type": "application/json", "id": "page-data"},
         ),
-        *(element("script", asset(name).text) for name in _SCRIPTS),
+        *(element("script", one.text) for one in (library(), script())),
     ]
     language = {"lang": "en", "class": "no-js"}
     whole = element(
@@ -155,11 +155,8 @@ def render(content: Content) -> bytes:
     return f"<!DOCTYPE html>\n{whole}\n".encode()
 
 
-_SCRIPTS = ("echarts.min.js", "page.js")
-
-
 def _head(content: Content, texts: Texts) -> Html:
-    scripts = " ".join(asset(name).source for name in _SCRIPTS)
+    scripts = " ".join(one.source for one in (library(), script()))
     policy = (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
         f"script-src {scripts}; base-uri 'none'; form-action 'none'"
@@ -311,4 +308,4 @@ def _paths(content: Content, columns: Columns, texts: Texts) -> Paths:
     if found is None:
         nowhere = np.full(columns.slots.size, -1, np.int64)
         return Paths(nowhere, [], [], "without an attribution there are no paths")
-    return paths(found, columns, texts, most=options.paths, limit_bytes=options.paths_bytes)
+    return paths(found, columns, texts, most=options.paths, limit_bytes=options.room_bytes)

@@ -69,7 +69,12 @@ def chart(name: str, counted: str, *, more: str = "") -> Html:
         },
     )
     told = element("span", counted, attributes={"class": "n"})
-    caption = [f"{_CAPTIONS[name]}. n = ", told, f" {more}." if more else "."]
+    caption = [
+        f"{_CAPTIONS[name]}. ",
+        Html("n&nbsp;=&nbsp;"),
+        told,
+        f" {more}." if more else ".",
+    ]
     return element(
         "figure",
         place,

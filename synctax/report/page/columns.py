@@ -12,7 +12,7 @@ from synctax.attribution.results import Known
 from synctax.attribution.summary import class_names
 from synctax.collectives.matches import Status
 from synctax.collectives.model import Op
-from synctax.collectives.summary import parts, ranks_text, shares_and_taxes
+from synctax.collectives.summary import ranks_text, shares_and_taxes
 from synctax.report.page.clocks import starts_us
 from synctax.report.page.markup import Texts
 
@@ -28,8 +28,8 @@ SHARE_DIGITS = 5
 CULPRIT_WIDTH = 120
 """Characters of a culprit where it is listed: paths have its name in the trace."""
 
-RANKS_OF_NAME = 40
-"""Characters that the ranks of a group may take in its name."""
+RANKS_OF_NAME = 24
+"""Characters that the ranks of a group take in its name without being shortened."""
 
 
 @dataclass(slots=True)
@@ -170,97 +170,33 @@ def collectives(tax: "Tax", found: "Attribution | None", texts: Texts) -> Column
     )
 
 
-def rank_tax(tax: "Tax", ranks: list[int]) -> dict[str, list[Any]]:
-    """Sum up by role and rank what it waited, and what others waited for it.
-
-    Parameters
-    ----------
-    tax : Tax
-    ranks : list of int
-        Global ranks in the order of the page.
-
-    Returns
-    -------
-    mapping
-        Columns `role` (place among the roles of all groups), `rank` (place in `ranks`),
-        `last_share` of the untied collectives it took part in, `caused_us` (tax of those
-        in which it was last) and `waited_us`.
-    """
-    matches, waits = tax.matches, tax.waits
-    place = {rank: number for number, rank in enumerate(ranks)}
-    own = np.array([place[one.rank] for one in matches.ranks], np.int64)
-    slot = np.repeat(np.arange(len(matches)), np.diff(matches.first))
-    rank = own[matches.table.rank[matches.row]]
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("role", "rank", "last_share", "caused_us", "waited_us")
-    }
-    roles = list(dict.fromkeys(group.role for group in matches.groups))
-    by_role: dict[str, list[I64]] = {}
-    for part in parts(tax):
-        by_role.setdefault(part.role, []).append(part.slots)
-    for role, some in by_role.items():
-        mine = np.zeros(len(matches), np.bool_)
-        mine[np.concatenate(some)] = True
-        rows = mine[slot]
-        untied = np.flatnonzero(mine & (waits.straggler >= 0))
-        last = own[waits.straggler[untied]]
-        caused_ns = (waits.longest_ns - waits.shortest_ns)[untied]
-
-        def summed(where: I64, values: I64 | None = None) -> F64:
-            return np.bincount(where, weights=values, minlength=len(ranks)).astype(float)
-
-        took_part = summed(rank[rows & (waits.straggler[slot] >= 0)])
-        present = np.flatnonzero(summed(rank[rows]))
-        with np.errstate(invalid="ignore"):
-            share = summed(last) / took_part
-        columns["role"] += [roles.index(role)] * present.size
-        columns["rank"] += present.tolist()
-        columns["last_share"] += np.round(share, SHARE_DIGITS)[present].tolist()
-        for name, sums in (
-            ("caused_us", summed(last, caused_ns)),
-            ("waited_us", summed(rank[rows], waits.wait_ns[rows])),
-        ):
-            columns[name] += np.round(sums / NS_PER_US, US_DIGITS)[present].tolist()
-    return columns
-
-
-def caused_us(tax: "Tax") -> dict[tuple[str, str, int, str], float]:
-    """Sum up the tax of the collectives that count in which each rank was last.
-
-    Parameters
-    ----------
-    tax : Tax
-
-    Returns
-    -------
-    mapping
-        In µs, by role, operation, global rank and window; without those that never were.
-    """
-    matches, waits = tax.matches, tax.waits
-    tax_ns = waits.longest_ns - waits.shortest_ns
-    sums: dict[tuple[str, str, int, str], float] = {}
-    for part in parts(tax):
-        slots = part.slots[waits.straggler[part.slots] >= 0]
-        last = waits.straggler[slots]
-        for position in np.unique(last).tolist():
-            one = matches.ranks[position]
-            own_ns = int(tax_ns[slots[last == position]].sum())
-            key = part.role, part.op.label, one.rank, one.window
-            sums[key] = sums.get(key, 0.0) + own_ns / NS_PER_US
-    return sums
-
-
 def _group_names(tax: "Tax", texts: Texts) -> list[str]:
     """Name process groups by role, ranks and, where there are several, window."""
     several = len({group.window for group in tax.matches.groups}) > 1
-    names = []
+    names: dict[str, tuple[int, ...]] = {}
+    told = []
     for group in tax.matches.groups:
-        ranks = ranks_text(group.ranks)
-        if len(ranks) > RANKS_OF_NAME:
-            ranks = f"{ranks[:RANKS_OF_NAME]}… ({len(group.ranks)} ranks)"
         window = f" ({group.window})" if several and group.window else ""
-        names.append(texts.plain(f"{group.role} {ranks}{window}"))
-    return names
+        name = f"{group.role} {_short(group.ranks)}{window}"
+        if names.setdefault(name, group.ranks) != group.ranks:
+            name = f"{group.role} {ranks_text(group.ranks)}{window}"
+        told.append(texts.plain(name))
+    return told
+
+
+def _short(ranks: tuple[int, ...]) -> str:
+    """Write the ranks of a group, or of many the first and the last.
+
+    Examples
+    --------
+    >>> _short((0, 1, 2, 3)), _short(tuple(range(0, 256, 8)))
+    ('0-3', '0,8,16,…,248 (32 ranks)')
+    """
+    text = ranks_text(ranks)
+    if len(text) <= RANKS_OF_NAME:
+        return text
+    first = ",".join(text.split(",")[:3])
+    return f"{first},…,{ranks[-1]} ({len(ranks)} ranks)"
 
 
 def _coded(values: "np.ndarray", number: Any) -> I64:

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from synctax.report import tax_view
-from synctax.report.page.paths import PATHS_BYTES
+from synctax.report.page.paths import room_bytes
 from synctax.report.page_choices import DEFAULT_PATHS
 from synctax.report.tables import records
 
@@ -23,7 +23,13 @@ NOT_ASKED = "not asked for"
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Why a stage has no result: a sentence without a full stop."""
+    """Why a stage has no result.
+
+    Parameters
+    ----------
+    why : str
+        A sentence without a full stop; its section says it.
+    """
 
     why: str = NOT_ASKED
 
@@ -37,7 +43,7 @@ class Worth:
     frame : DataFrame
         Of `schema.BANDWIDTH`, as `synctax.best_bandwidth` returns it.
     setting : Setting
-        What it was computed for, in words.
+        What it was computed for, in words (`synctax.BandwidthSetting`).
     doubts : tuple of str
         What speaks against it.
     """
@@ -57,16 +63,21 @@ class Options:
         Of the page; empty: what was measured, in a few words.
     paths : int
         Critical paths of so many collectives at most, largest tax first.
-    paths_bytes : int
-        Bytes that they may take.
+    paths_bytes : int, optional
+        Bytes that they may take; as many as are asked for usually need, if absent.
     asked : mapping
         What was asked, by name of the option; shown at the end of the page.
     """
 
     title: str = ""
     paths: int = DEFAULT_PATHS
-    paths_bytes: int = PATHS_BYTES
+    paths_bytes: int | None = None
     asked: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def room_bytes(self) -> int:
+        """Bytes that critical paths may take."""
+        return room_bytes(self.paths) if self.paths_bytes is None else self.paths_bytes
 
 
 @dataclass(frozen=True)
@@ -81,7 +92,10 @@ class Content:
 
     @property
     def attributed(self) -> "Attribution | None":
-        """The attribution, if there is one that names a culprit of anything."""
+        """The attribution, or None where that stage has no result.
+
+        It is there, too, where it names no culprit.
+        """
         found = self.attribution
         return None if isinstance(found, Missing) else found
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synctax.attribution.labels import short_name
+from synctax.collectives.summary import caused_us
 from synctax.report.page import tables
 from synctax.report.page.charts import chart
-from synctax.report.page.columns import Columns, caused_us
+from synctax.report.page.columns import Columns
 from synctax.report.page.content import Content, Missing
+from synctax.report.page.data import drawn
 from synctax.report.page.markup import Html, Texts, element
 from synctax.report.tables import records
 from synctax.report.tax_view import lost
@@ -150,13 +152,17 @@ def fit(content: Content, texts: Texts) -> Html:
     from synctax.evt.verdict import headline
 
     doubts = [one.message for one in in_order([one for one in found.checked if one.fired])]
-    maxima = f"{found.z.size:,} block maxima"
+    count = found.z.size
+    maxima, points = f"{count:,} block maxima", drawn(count).size
+    fewer = f"of which {points:,} are drawn: all at both ends, every so many between"
     return section(
         "fit",
         title,
         _list([headline(found), *found.verdict()], texts),
         tables.growth(records(found.to_frame()), texts),
-        *(chart(name, maxima) for name in ("growth", "qq", "pdf")),
+        chart("growth", maxima),
+        chart("qq", maxima, more=fewer if points < count else ""),
+        chart("pdf", maxima),
         _doubts(doubts, texts),
     )
 
@@ -188,7 +194,7 @@ def about(content: Content, texts: Texts) -> Html:
     from synctax.report.page.assets import (
         ECHARTS_LICENCE,
         ECHARTS_VERSION,
-        asset,
+        library,
         licences,
     )
 
@@ -206,11 +212,10 @@ def about(content: Content, texts: Texts) -> Html:
         for name, value in content.options.asked.items()
         if value not in (None, (), [], "")
     ]
-    library = asset("echarts.min.js")
     embedded = (
         f"made by synctax {__version__}; charts by Apache ECharts {ECHARTS_VERSION} "
-        f"({library.size_bytes:,} bytes, {ECHARTS_LICENCE}), embedded unchanged: this file "
-        "asks nothing of any network"
+        f"({library().size_bytes:,} bytes, {ECHARTS_LICENCE}), embedded unchanged: this "
+        "file asks nothing of any network"
     )
     left_out = tables.notes(notes, texts) if notes else element("p", "Nothing.")
     cut = f"{counted(texts.cut, 'text')} longer than this page shows: cut, with an … behind"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from synctax.report.page.assets import asset
+from synctax.report.page.assets import asset, library, script
 
 CLASSES = ("gemm", "attention", "elementwise", "copy", "host", "reduction", "norm", "other")
 ROLES = ("tp", "fsdp")
@@ -182,10 +182,10 @@ def page_html(data: dict[str, Any]) -> str:
     data : mapping
         As `page_data` makes it.
     """
-    script, library, style = asset("page.js"), asset("echarts.min.js"), asset("page.css")
+    own, charting, style = script(), library(), asset("page.css")
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-        f"script-src {library.source} {script.source}; base-uri 'none'; form-action 'none'"
+        f"script-src {charting.source} {own.source}; base-uri 'none'; form-action 'none'"
     )
     names = data["names"]
     groups = [(f"role-{k}", one) for k, one in enumerate(names["roles"])]
@@ -222,7 +222,7 @@ def page_html(data: dict[str, Any]) -> str:
 <div id="collectives" class="needs-js" tabindex="0"></div>
 <div id="paths" aria-live="polite"></div></section></main>
 <script type="application/json" id="page-data">{embedded}</script>
-<script>{library.text}</script><script>{script.text}</script></body></html>
+<script>{charting.text}</script><script>{own.text}</script></body></html>
 """
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.page.browser.conftest import data_of, points, settled
+from tests.page.browser.handmade import page_data, page_html
 
 pytestmark = pytest.mark.browser
 
@@ -312,3 +313,25 @@ def test_all_works_by_keyboard(visit: Visit, example: Path) -> None:
     page.keyboard.press("Escape")
     assert page.locator("#paths").inner_text() == ""
     assert page.evaluate("document.activeElement.id") == "collectives"
+
+
+def test_numbers_of_collectives_are_seen_however_long_names_are(
+    visit: Visit, tmp_path: Path
+) -> None:
+    at = tmp_path / "long.html"
+    long = page_data(8, 60, name=lambda own: own + " of a name that is long" * 4)
+    at.write_text(page_html(long), "utf-8")
+    page = visit(at)
+    seen = page.eval_on_selector_all(
+        ".grid-row > :first-child",
+        """cells => cells.map(cell => [
+            cell.lastChild.textContent,
+            cell.lastChild.getBoundingClientRect().right
+                <= cell.getBoundingClientRect().right,
+            cell.firstChild.scrollWidth > cell.firstChild.clientWidth,
+        ])""",
+    )
+    assert len(seen) > 5
+    for number, inside, cut in seen:
+        assert re.fullmatch(r" #\d+", number)
+        assert (inside, cut) == (True, True)

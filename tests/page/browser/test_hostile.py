@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.page.browser.agreement import classes_agree
 from tests.page.browser.conftest import EXAMPLE, settled
 from tests.page.browser.handmade import page_data, page_html
 
@@ -80,6 +81,7 @@ def test_traces_with_hostile_names_run_nothing(
     page = visit(report(folder, tmp_path / "page.html", "--steps", "2:5"))
     shown = page.content()
     assert "&lt;img src=x onerror=alert(1)&gt;" in shown
+    assert classes_agree(page)
     look_everywhere(page)
 
 

@@ -46,6 +46,19 @@ def test_every_section_is_there_and_charts_draw_every_collective(shown: Any) -> 
     assert sum(points(page, "variation").values()) == both
 
 
+def test_keys_show_dashes_of_lines_that_have_no_symbols(shown: Any) -> None:
+    keys = shown.evaluate("""() => {
+        const place = document.getElementById("chart-bandwidth");
+        const { legend, series } = echarts.getInstanceByDom(place).getOption();
+        const symbol = Object.fromEntries(series.map(one => [one.name, one.symbol]));
+        return legend[0].data.map(key => [
+            symbol[key.name], (key.itemStyle || {}).opacity === 0,
+        ]);
+    }""")
+    assert {symbol == "none" for symbol, _ in keys} == {True, False}
+    assert all((symbol == "none") == bare for symbol, bare in keys)
+
+
 def test_shares_of_ranks_are_those_of_their_collectives(shown: Any) -> None:
     page = shown
     data = data_of(page)

@@ -1,11 +1,19 @@
 """Files that are there whole or not at all, and what no file can replace."""
 
 import contextlib
+import errno
 import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
+
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+NAME_BYTES: Final = 100
+"""So much of the name of a file is in those of its parts."""
 
 
 @contextlib.contextmanager
@@ -17,24 +25,67 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """
     straight = _straight(path)
     if straight is not None:
-        with straight as file:
+        with _naming(path), straight as file:
             yield file
         return
     target = path.resolve()
-    half = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
+    half = target.with_name(f"{hidden(target.name)}{secrets.token_hex(6)}.part")
     try:
         file = half.open("xb")
     except OSError as error:
         error.filename = str(path)  # of the other name nobody knows
         raise
     try:
-        with file:
+        with _naming(path), file:
             yield file
         if target.exists():
             half.chmod(target.stat().st_mode & 0o7777)
         half.replace(target)
     finally:
         half.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Say for which file there is no room: what fails to write does not know."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in _NO_ROOM:
+            error.filename = str(path)
+        raise
+
+
+@contextlib.contextmanager
+def folder_beside(path: Path) -> Iterator[Path]:
+    """Make a folder for parts of a file, on the disk where it will be.
+
+    It is gone when the block ends, however that is. Parts of what is no regular file are
+    where the system keeps temporary files.
+    """
+    parent: Any = None if is_special(path) else path.resolve().parent
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=hidden(path.name), dir=parent))
+    except OSError as error:
+        error.filename = str(path)  # of the other name nobody knows
+        raise
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def hidden(name: str) -> str:
+    """Begin a hidden name that tells for which file it is, and leaves room for more.
+
+    Examples
+    --------
+    >>> hidden("tax.csv"), len(hidden("漢" * 85).encode()) <= NAME_BYTES + 2
+    ('.tax.csv.', True)
+    """
+    # names are limited in bytes, and a sign may have four
+    cut = os.fsencode(name)[:NAME_BYTES].decode("utf-8", "ignore")
+    return f".{cut}."
 
 
 def is_special(path: Path) -> bool:

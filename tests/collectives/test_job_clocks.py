@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import synctax
-from synctax.overlay.clocks import RankClock, job_clocks
+from synctax.collectives.job_clocks import RankClock, job_clocks
 from synctax.synth import SynthJob, write
 
 SINCE_1970_NS = 1_774_224_000_000_000_000
@@ -36,6 +36,12 @@ def test_a_chain_of_clocks_is_one_clock(
     assert abs(at - joined.lag_ns(at) - by_steps) <= 3 + 1e-15 * 1e15
 
 
+@given(one=clocks, after_ns=st.lists(st.integers(-(10**10), 10**10)))
+def test_lags_of_times_are_those_of_each(one: RankClock, after_ns: list[int]) -> None:
+    at = np.array([one.origin_ns + after for after in after_ns], np.int64)
+    assert one.lags_ns(at).tolist() == [one.lag_ns(int(each)) for each in at]
+
+
 @pytest.fixture(scope="module")
 def skewed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("skewed")
@@ -59,6 +65,7 @@ def test_known_offsets_of_hosts_and_ranks_come_back(skewed: Path) -> None:
     drift_ppm = np.array([c.drift * 1e6 for c in found])
     assert drift_ppm - drift_ppm[0] == pytest.approx([0, 0, 40, 40], abs=2)
     assert [c.linked for c in found].count("reference") == 1
+    assert {c.root for c in found} == {[c.linked for c in found].index("reference")}
     assert all(c.residual_ns < 1000 for c in found)
     # no rank is reached over more collectives than there are
     assert all(c.collectives > 10 for c in found if c.linked != "reference")
@@ -68,6 +75,7 @@ def test_ranks_that_share_no_collective_keep_their_own_clock(skewed: Path) -> No
     job = synctax.load([str(skewed)], ranks=[0, 3], workers=1)
     first, second = job_clocks(synctax.measure(job).matches)
     assert (first.linked, second.linked) == ("reference", "none")
+    assert (first.root, second.root) == (0, 1)
     assert second.offset_ns == 0
 
 
@@ -77,3 +85,4 @@ def test_ranks_of_one_host_that_share_no_collective_have_its_clock(tmp_path: Pat
     found = job_clocks(synctax.measure(job).matches)
     assert [one.linked for one in found] == ["reference", "same host"]
     assert [one.offset_ns for one in found] == [0, 0]
+    assert [one.root for one in found] == [0, 0]

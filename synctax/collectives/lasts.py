@@ -1,4 +1,4 @@
-"""Who was last, arranged for pictures: runs of the same rank, and columns of a heat map."""
+"""Who was last over time: runs of the same rank, and shares of stretches of collectives."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -45,6 +45,9 @@ class RankClock:
         Collectives whose ends tell it.
     linked : str
         How: `reference`, `rank 3 by tp`, `same host`, `same rank`, or `none`.
+    root : int
+        Position of the rank whose clock it is led back to. Where all have the same, all
+        are on one clock.
     """
 
     offset_ns: int
@@ -53,10 +56,16 @@ class RankClock:
     residual_ns: float
     collectives: int
     linked: str
+    root: int = 0
 
     def lag_ns(self, time_ns: int) -> int:
         """How far the clock is ahead at a time of its own, in ns."""
         return self.offset_ns + round(self.drift * (time_ns - self.origin_ns))
+
+    def lags_ns(self, time_ns: I64) -> I64:
+        """How far the clock is ahead at times of its own, (n,) int64, in ns."""
+        drifted_ns: I64 = np.rint(self.drift * (time_ns - self.origin_ns)).astype(np.int64)
+        return drifted_ns + np.int64(self.offset_ns)
 
     def over(self, other: "RankClock") -> "RankClock":
         """Put a clock that is against another rank's against what that one is against."""
@@ -68,6 +77,7 @@ class RankClock:
             residual_ns=float(np.hypot(self.residual_ns, other.residual_ns)),
             collectives=self.collectives,
             linked=self.linked,
+            root=other.root,
         )
 
 
@@ -122,7 +132,7 @@ def _beside(matches: Matches, known: dict[int, RankClock], position: int) -> Ran
         if alike:
             return replace(known[alike[0]], collectives=0, linked=linked)
     linked = NO_LINK if known else REFERENCE
-    return RankClock(0, 0.0, one.window_start_ns, 0.0, 0, linked)
+    return RankClock(0, 0.0, one.window_start_ns, 0.0, 0, linked, position)
 
 
 def _spread(
@@ -184,15 +194,20 @@ def _shared(matches: Matches) -> Iterator[_Ends]:
     good = np.isin(matches.op, [int(op) for op in SYMMETRIC])
     good &= (matches.own_status == Status.OK) & (count > 1)
     slot = np.repeat(np.arange(len(matches)), count)
-    for number, group in enumerate(matches.groups):
-        rows = np.flatnonzero((good & (matches.group == number))[slot])
-        if not rows.size:
-            continue
-        own, slots, end = table.rank[matches.row[rows]], slot[rows], table.end_ns
-        end = end[matches.row[rows]]
-        members = np.unique(own).tolist()
-        yield _Ends(
-            group.role,
-            {at: slots[own == at] for at in members},
-            {at: end[own == at] for at in members},
-        )
+    rows = np.flatnonzero(good[slot])
+    if not rows.size:
+        return
+    slot, rank = slot[rows], table.rank[matches.row[rows]]
+    end_ns = table.end_ns[matches.row[rows]]
+    # by group, in it by rank, of a rank in order of slots
+    order = np.lexsort((rank, matches.group[slot]))
+    slot, rank, end_ns = slot[order], rank[order], end_ns[order]
+    group = matches.group[slot]
+    new = (np.diff(group, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0)
+    starts = np.flatnonzero(new)
+    ends: dict[int, _Ends] = {}
+    for start, stop in zip(starts, np.append(starts[1:], slot.size), strict=True):
+        number, member = int(group[start]), int(rank[start])
+        one = ends.setdefault(number, _Ends(matches.groups[number].role, {}, {}))
+        one.slot[member], one.end_ns[member] = slot[start:stop], end_ns[start:stop]
+    yield from ends.values()
