@@ -20,6 +20,7 @@ from synctax.trace.kineto import read_rank
 from synctax.trace.model import RankTrace
 from synctax.trace.oddities import Problem, name_some, rank_text
 from synctax.trace.pool import map_files
+from synctax.trace.readers import chosen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,7 +201,10 @@ def survey(
     ------
     BadInputError
         If no file can be read.
+    SynctaxError
+        If a reader is asked for that is not there (`trace.readers`).
     """
+    chosen()  # told once, and not of every file
     results = map_files(
         partial(_read_one, cache=cache),
         [file.path for file in found.files],

@@ -14,6 +14,7 @@ import pytest
 from synctax.cli import COMMANDS, main
 from synctax.cli.options import verbosity_options
 from synctax.errors import BadInputError, GateFailedError, SynctaxError
+from synctax.trace.readers import in_use
 from tests.conftest import ROOT
 
 EXAMPLE = ROOT / "examples" / "tp4-fsdp2"
@@ -107,7 +108,8 @@ def test_a_shell_completes_commands(run):
 def test_version_is_the_installed_one(run):
     from importlib.metadata import version
 
-    assert run("--version").stdout == f"synctax {version('synctax')}\n"
+    told = f"synctax {version('synctax')}, {in_use()} reader\n"
+    assert run("--version").stdout == told
 
 
 def test_a_misspelled_command_is_answered_with_the_nearest(run):

@@ -13,9 +13,9 @@ from synctax.trace import readers
 from synctax.trace.kineto import NativeScanner
 from synctax.trace.source import Damage
 from tests.laws import examples, few, some
-from tests.trace.builders import collective, cpu_op, kernel, runtime, trace
 from tests.trace.native.mutations import cut_out, mutated
 from tests.trace.native.reading import native, python, told_apart
+from tests.trace.native.texts import listed, made, simple
 
 pytestmark = pytest.mark.skipif(
     not readers.variants(), reason="the compiled reader was not built"
@@ -24,30 +24,6 @@ VARIANTS = readers.variants()
 SHARED = Path(__file__).parents[4] / "shared" / "traces"
 REAL = sorted(SHARED.glob("*/*.json.gz"))
 """Real traces; absent where the folder beside the project is."""
-
-SIMPLE = (
-    b'{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":2,"ts":%s,"dur":%s,"args":{%s}}'
-)
-
-
-def listed(*events: bytes) -> bytes:
-    return b'{"traceEvents":[' + b",".join(events) + b"]}"
-
-
-def simple(ts: bytes = b"1", dur: bytes = b"2", args: bytes = b"") -> bytes:
-    return SIMPLE % (ts, dur, args)
-
-
-def made() -> list[bytes]:
-    """Small traces of several kinds."""
-    plain = trace(
-        *(cpu_op(f"op{i}", i, 0.5) for i in range(30)),
-        *(runtime("cudaLaunchKernel", i, 0.25, corr=i) for i in range(10)),
-        *(kernel("k", i + 0.125, 0.5, corr=i, args={"grid": [1, 1, 1]}) for i in range(10)),
-        *(collective(i, 3.5, seq=i) for i in range(5)),
-        indent=None,
-    )
-    return [plain, plain.replace(b"{", b"{\n  ").replace(b": ", b":")]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

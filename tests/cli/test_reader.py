@@ -1,0 +1,55 @@
+"""`--reader`: which reader takes events out of the traces."""
+
+import os
+
+import pytest
+
+from synctax.trace import readers
+from tests.conftest import ROOT
+
+EXAMPLE = str(ROOT / "examples" / "tp4-fsdp2")
+built = pytest.mark.skipif(not readers.variants(), reason="the native reader was not built")
+
+
+@built
+def test_both_readers_print_the_same(run):
+    one, other = (
+        run("measure", EXAMPLE, "--no-cache", "--reader", reader)
+        for reader in readers.READERS
+    )
+    assert one.exit_code == 0, one.output
+    assert one.stdout == other.stdout
+
+
+def test_the_choice_holds_for_the_command_only(run):
+    before = os.environ.get(readers.VARIABLE)
+    done = run("inspect", EXAMPLE, "--reader", "python")
+    assert done.exit_code == 0, done.output
+    assert os.environ.get(readers.VARIABLE) == before
+
+
+def test_a_reader_that_was_not_built_is_refused_at_once(run, monkeypatch):
+    monkeypatch.setattr(readers, "variants", tuple)
+    done = run("measure", EXAMPLE, "--no-cache", "--reader", "native")
+    assert done.exit_code == 1
+    assert "was not built" in done.stderr
+    assert "--reader python" in done.stderr
+
+
+def test_without_the_module_python_reads(run, monkeypatch):
+    monkeypatch.setattr(readers, "variants", tuple)
+    monkeypatch.delenv(readers.VARIABLE, raising=False)
+    assert readers.chosen() == readers.PYTHON
+    assert readers.in_use() == "python"
+
+
+def test_a_reader_that_is_none_is_named(run, monkeypatch):
+    monkeypatch.setenv(readers.VARIABLE, "fast")
+    done = run("measure", EXAMPLE, "--no-cache")
+    assert done.exit_code == 1
+    assert "SYNCTAX_READER is 'fast'; the readers are native and python" in done.stderr
+
+
+def test_a_module_of_another_layout_is_not_used(monkeypatch):
+    monkeypatch.setattr(readers, "LAYOUT", readers.LAYOUT + 1)
+    assert readers.variants() == ()
