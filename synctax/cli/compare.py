@@ -162,12 +162,13 @@ def _hold(found: "Comparison", fail_above_us: float, fail_on: str) -> None:
     """Stop at a rise that is too much; say which rises are not, also with `-q`."""
     from synctax.comparison.gate import gate
     from synctax.report.streams import say
+    from synctax.texts import number
 
     rose = gate(found, fail_above_us=fail_above_us, fail_on=fail_on)
     if rose:
         say(
-            f"the gate passed (--fail-on {fail_on}, {fail_above_us:g} us), though this "
-            f"rose beyond chance: {'; '.join(rose)}"
+            f"the gate passed (--fail-on {fail_on}, {number(fail_above_us)} µs), though "
+            f"this rose beyond chance: {'; '.join(rose)}"
         )
 
 

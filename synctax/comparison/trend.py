@@ -156,13 +156,14 @@ def trend(
         )
     at = points(tax, _steps_each(by))
     made = tuple(lines(tax, at, attribution))
+    changed = tuple(changes(at, made, asked))
     told = intervals(tax, made, asked)
     said = (*at.notes, *_absent_ranks(made), *without(made, told, asked))
     return Trend(
         tax=tax,
         points=at,
         lines=made,
-        changes=tuple(changes(at, made, asked)),
+        changes=changed,
         intervals=told,
         options=asked,
         attributed=attribution is not None,

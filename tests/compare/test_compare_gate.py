@@ -127,7 +127,7 @@ def test_a_gate_that_passes_says_on_stderr_what_rose(tmp_path, pair, run):
     before, after = pair[0], make(tmp_path, seed=4, delays=slow())
     result = run("compare", before, after, *QUICK, "--fail-above-us", 9999)
     assert result.exit_code == 0
-    assert "the gate passed (--fail-on median, 9999 us), though this rose" in result.stderr
+    assert "the gate passed (--fail-on median, 9,999 µs), though this" in result.stderr
     assert "mean time of a step +" in result.stderr
     assert "the gate passed" not in run("compare", before, after, *QUICK).stderr
 

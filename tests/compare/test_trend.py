@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import synctax
 from synctax.cli import main
 from synctax.collectives.model import Op
+from synctax.comparison.options import Options
 from synctax.errors import BadInputError, FitError, SynctaxError
 from synctax.report import trend_view
 from synctax.report.output import Result
@@ -272,6 +273,14 @@ def test_too_many_points_are_refused():
     late[:, 1] = 5
     with pytest.raises(SynctaxError, match="take more steps a point"):
         synctax.trend(measured([late], steps=2_100), by="step")
+
+
+def test_orders_of_many_points_that_no_memory_holds_are_refused():
+    late = np.zeros((1_200, 2))
+    late[:, 1] = 5
+    tax = measured([late], steps=1_200)
+    with pytest.raises(SynctaxError, match="take 16,680 resamples or fewer, or more steps"):
+        synctax.trend(tax, by="step", options=Options(resamples=100_000))
 
 
 def test_two_hundred_windows_have_a_row_each():

@@ -570,6 +570,18 @@ def test_groups_whose_short_names_are_alike_have_whole_names() -> None:
     assert names[1].startswith("dp 20,22,24,26,28,30,32,34,36,39,40,")
 
 
+def test_of_many_files_the_first_are_named_and_the_rest_counted() -> None:
+    files_ = [f"rank{at}.json" for at in range(256)]
+    asked = Options(asked={"traces": files_, "n": (8, 64)})
+    said = [
+        one.text for one in parsed(page(small(), options=asked)).by_id("about").all("li")
+    ]
+    (traces,) = [text for text in said if text.startswith("traces: ")]
+    assert traces.startswith("traces: rank0.json, rank1.json, ")
+    assert traces.endswith(", rank19.json and 236 more")
+    assert "n: 8, 64" in said
+
+
 def test_a_long_table_says_where_the_rest_is() -> None:
     rows = [{"count": at} for at in range(MAX_ROWS + 1)]
     made = table("long", "All", [column(rows, "count", "count")], Texts(), rest="there")

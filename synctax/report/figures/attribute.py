@@ -263,7 +263,7 @@ def _fit_text(fit: "Fit") -> str:
         return "Too few different taxes for a line."
     text = (
         f"Line of best fit: slope {decimals(fit.slope)}, intercept "
-        f"{'−' if fit.intercept_us < 0 else ''}{time_us(abs(fit.intercept_us))}, "
+        f"{time_us(fit.intercept_us)}, "
         f"R² {decimals(fit.r2)}"
     )
     if not np.isnan(fit.placebo_r2):

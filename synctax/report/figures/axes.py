@@ -108,11 +108,13 @@ def logarithmic(axes: "Axes", which: Which, low: float, high: float) -> None:
     """
     from matplotlib.ticker import LogLocator, NullFormatter
 
+    from synctax.report.figures.ticks import Numbers
+
     axis = _axis(axes, which)
     _set(axes, which, low, high, base=10)
     decades = math.log10(high / low)
     axis.set_major_locator(LogLocator(10, (1,) if decades >= FEW_DECADES else (1, 2, 5)))
-    axis.set_major_formatter(numbers())
+    axis.set_major_formatter(Numbers())
     axis.set_minor_formatter(NullFormatter())
 
 
@@ -126,7 +128,7 @@ def whole(axes: "Axes", which: Which) -> None:
     """
     from matplotlib.ticker import MaxNLocator
 
-    ticks = MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1)
+    ticks = MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=1)
     _axis(axes, which).set_major_locator(ticks)
 
 
@@ -137,8 +139,23 @@ def numbered(axes: "Axes") -> None:
     ----------
     axes : Axes
     """
-    axes.xaxis.set_major_formatter(numbers())
-    axes.yaxis.set_major_formatter(numbers())
+    from synctax.report.figures.ticks import EvenNumbers
+
+    axes.xaxis.set_major_formatter(EvenNumbers())
+    axes.yaxis.set_major_formatter(EvenNumbers())
+
+
+def in_percent(axes: "Axes", which: Which) -> None:
+    """Write shares as numbers of per cent; the label of the axis has the sign.
+
+    Parameters
+    ----------
+    axes : Axes
+    which : {"x", "y"}
+    """
+    from matplotlib.ticker import PercentFormatter
+
+    _axis(axes, which).set_major_formatter(PercentFormatter(1, symbol=""))
 
 
 def empty(axes: "Axes", sentence: str) -> None:
@@ -171,13 +188,15 @@ def doubling(axes: "Axes", sizes: Iterable[float]) -> None:
     """
     from matplotlib.ticker import FixedLocator, NullLocator
 
+    from synctax.report.figures.ticks import Numbers
+
     drawn = sorted(sizes)
     _set(axes, "x", drawn[0] / EDGE, drawn[-1] * EDGE, base=2)
     room = int(_width_in(axes) / TICK_IN)
     axis = axes.xaxis
     axis.set_major_locator(FixedLocator(size_ticks(drawn[0], drawn[-1], room)))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(numbers())
+    axis.set_major_formatter(Numbers())
 
 
 def size_ticks(least: float, most: float, room: int) -> list[float]:
@@ -284,10 +303,3 @@ def _set(axes: "Axes", which: Which, low: float, high: float, *, base: int) -> N
     else:
         axes.set_yscale("log", base=base)
         axes.set_ylim(low, high)
-
-
-def numbers() -> Any:
-    """Make a formatter that writes numbers as tables do: thousands apart, a true minus."""
-    from matplotlib.ticker import FuncFormatter
-
-    return FuncFormatter(lambda value, _: f"{value:,.10g}".replace("-", "−"))

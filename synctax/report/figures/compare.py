@@ -10,9 +10,8 @@ from synctax.comparison.comparison import Comparison
 from synctax.comparison.kernels import KEPT
 from synctax.comparison.rows import rows_of
 from synctax.comparison.units import Side
-from synctax.comparison.verdict import signed_us
 from synctax.errors import SynctaxError
-from synctax.report.figures.axes import cumulated, empty, in_lines, legend_above
+from synctax.report.figures.axes import cumulated, empty, in_lines, in_percent, legend_above
 from synctax.report.figures.style import (
     COLORS,
     HATCHES,
@@ -23,7 +22,7 @@ from synctax.report.figures.style import (
     short,
     styled,
 )
-from synctax.texts import percent, time_us
+from synctax.texts import percent, signed_us, time_us
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,7 +119,8 @@ def _cdf(axis: "Axes", found: Comparison, group: str, op: str) -> tuple[int, int
     _scale(axis, taxes)
     axis.set_ylim(0, 1.02)
     axis.set_xlabel(in_lines(axis, f"{named(group)} {op}: tax (µs)"))
-    axis.set_ylabel("share of collectives")
+    axis.set_ylabel("collectives (%)")
+    in_percent(axis, "y")
     change = found.find(group, op, "tax_max_us_median")
     if change is not None:
         one = change.found
@@ -188,18 +188,18 @@ def clocks(found: Comparison, *, kernel_class: str = "gemm") -> "Figure":
         figure, (left, right) = new_figure(1, 2, width_in=7.6, height_in=3.8)
         _histogram(left, taxes)
         left.set_xlabel(in_lines(left, f"tax of {named(group)} {op} (µs)"))
-        left.set_ylabel("share of collectives")
+        left.set_ylabel("collectives (%)")
         _histogram(right, durations)
         right.set_xlabel(f"{kernels}: duration (µs)")
-        right.set_ylabel("share of kernels")
+        right.set_ylabel("kernels (%)")
         legend_above(figure, [left], 2, loc="outside upper right")
         counts = next(
             c.counts for c in found.kernel_changes if c.kernel_class == kernel_class
         )
         caption(
             figure,
-            f"Before (A) and after (B). Left: {taxes[0].size:,} and {taxes[1].size:,} "
-            f"collectives. Right: {counts[0]:,} and {counts[1]:,} {kernels} on "
+            f"Before (A) and after (B). Left: n = {taxes[0].size:,} and {taxes[1].size:,} "
+            f"collectives. Right: n = {counts[0]:,} and {counts[1]:,} {kernels} on "
             f"{_ranks(found.a)} and {_ranks(found.b)} ranks, of each rank at most "
             f"{KEPT:,} evenly over their order. Vertical lines: medians; the last bar "
             "holds all beyond.",
@@ -218,6 +218,7 @@ def _histogram(axis: "Axes", values: list[F64]) -> None:
     top = top if top > float(every.min()) else float(every.max())
     bins = int(np.clip(np.sqrt(min(v.size for v in values)), _LEAST_BINS, _MOST_BINS))
     edges = np.linspace(float(every.min()), top or 1.0, bins + 1)
+    in_percent(axis, "y")
     medians = [float(np.median(of_side)) for of_side in values]
     told = ", ".join(
         f"{side} {time_us(middle)}" for side, middle in zip(_SIDES, medians, strict=True)

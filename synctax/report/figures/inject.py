@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from synctax.errors import SynctaxError
+from synctax.report.figures.axes import in_percent
 from synctax.report.figures.style import (
     COLORS,
     LINES,
@@ -112,8 +113,6 @@ def _lines(axis: "Axes", found: "Envelope | None", x_ms: np.ndarray) -> None:
 
 def _shares(axis: "Axes", frame: "pd.DataFrame", least_us: float) -> None:
     """Draw how often rank and operator are named, by size of delay."""
-    from matplotlib.ticker import PercentFormatter
-
     x = np.arange(len(frame))
     share = frame["recovered_share"].to_numpy(np.float64)
     ends = [frame[name].to_numpy(np.float64) for name in ("recovered_lo", "recovered_hi")]
@@ -159,7 +158,7 @@ def _shares(axis: "Axes", frame: "pd.DataFrame", least_us: float) -> None:
     )
     axis.set_xlim(-0.5, len(frame) - 0.5)
     axis.set_ylim(-0.03, 1.05)
-    axis.yaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+    in_percent(axis, "y")
     axis.set_ylabel("named (%)")
     axis.set_xlabel("size of delay")
 

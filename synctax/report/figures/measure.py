@@ -12,6 +12,7 @@ from synctax.report.figures.axes import (
     cumulated,
     empty,
     in_lines,
+    in_percent,
     legend_above,
     logarithmic,
     whole,
@@ -70,8 +71,6 @@ def cdf(tax: "Tax") -> "Figure":
     ----------
     Synchronization-tax paper, figure 3.
     """
-    from matplotlib.ticker import PercentFormatter
-
     from synctax.collectives.summary import shares_and_taxes
 
     all_parts = _parts(tax)
@@ -94,8 +93,8 @@ def cdf(tax: "Tax") -> "Figure":
             axis.set_xlabel(f"time that the {who} rank waits (%)")
             axis.set_xlim(0, 1)
             axis.set_ylim(0, 1.01)
-            axis.xaxis.set_major_formatter(PercentFormatter(1, symbol=""))
-            axis.yaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+            in_percent(axis, "x")
+            in_percent(axis, "y")
         axes[0].set_ylabel("collectives (%)")
         axes[1].tick_params(labelleft=False)
         legend_above(figure, axes, 2)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from synctax.cluster.pairs import Pairs
-from synctax.report.figures.axes import numbers
+from synctax.report.figures.lettering import width_em
 from synctax.report.figures.style import HEAT, caption, named, new_figure, styled
 from synctax.report.pairs_view import model_name
 from synctax.texts import BYTES_PER_GB, counted, number, rate_gb_per_s
@@ -22,8 +22,8 @@ MOST_NAMES: Final = 60
 ROOMY: Final = 36
 """Workloads whose names have room in letters of the usual size."""
 
-WORKLOAD_EM: Final = 10.0
-"""Width of the name of a workload, in em."""
+_PT, _PT_PER_IN = 10, 72
+"""Size of these letters."""
 
 
 def pairs(found: Pairs) -> "Figure":
@@ -45,10 +45,15 @@ def pairs(found: Pairs) -> "Figure":
     many = len(found.profiles)
     side_in = min(max(2.2, 0.45 * many), 7.0)
     with styled():
-        figure, (axes,) = new_figure(width_in=side_in + 2.4, height_in=side_in + 1.6)
+        from synctax.report.figures.ticks import EvenNumbers
+
+        names = [named(one.workload) for one in found.profiles]
+        names_in = max(map(width_em, names)) * _PT / _PT_PER_IN if many <= MOST_NAMES else 0
+        figure, (axes,) = new_figure(
+            width_in=side_in + 1.6 + names_in, height_in=side_in + 1.0 + names_in
+        )
         image = axes.imshow(change, cmap=HEAT, vmin=1, vmax=max(1.1, float(change.max())))
         axes.grid(visible=False)
-        names = [named(one.workload, WORKLOAD_EM) for one in found.profiles]
         if many <= MOST_NAMES:
             axes.tick_params(labelsize="medium" if many <= ROOMY else "x-small")
             axes.set_xticks(range(many), names, rotation=90)
@@ -58,7 +63,7 @@ def pairs(found: Pairs) -> "Figure":
             image,
             ax=axes,
             label="time of an iteration over that alone (×)",
-            format=numbers(),
+            format=EvenNumbers(),
         )
         if many <= MOST_NUMBERS:
             light = np.asarray(image.norm(change))

@@ -11,7 +11,7 @@ from synctax.errors import SynctaxError
 from synctax.planning.search import Plan
 from synctax.planning.ties import ERROR, plainest, surely_fits
 from synctax.planning.training import DIMENSIONS
-from synctax.report.figures.axes import legend_above, logarithmic, numbers
+from synctax.report.figures.axes import legend_above, logarithmic
 from synctax.report.figures.style import (
     COLORS,
     HATCHES,
@@ -72,6 +72,8 @@ def pareto(plan: Plan) -> "Figure":
     step_s, held_gb = plan.costs.step_s, plan.costs.memory.memory_bytes / BYTES_PER_GB
     unit, seconds = _unit_of(float(step_s[at].max()))
     with styled():
+        from synctax.report.figures.ticks import EvenNumbers
+
         figure, (axes,) = new_figure(width_in=6.4, height_in=4.5)
         axes.plot(
             held_gb[at],
@@ -105,7 +107,7 @@ def pareto(plan: Plan) -> "Figure":
             zorder=3,
             label="Pareto front",
         )
-        figure.colorbar(dots, ax=axes, label="NIC busy (% of a step)", format=numbers())
+        figure.colorbar(dots, ax=axes, label="NIC busy (% of a step)", format=EvenNumbers())
         _marks(axes, plan, seconds)
         _budget(axes, plan)
         axes.set(xlabel="memory of a GPU (GB)", ylabel=f"time of a step ({unit})")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from synctax.errors import SynctaxError
 from synctax.files import replacing
-from synctax.report.figures.lettering import choose_fonts, cut, wrap
+from synctax.report.figures.lettering import choose_fonts, cut, width_em, wrap
 from synctax.report.streams import visible
 from synctax.texts import counted
 
@@ -176,12 +176,27 @@ def caption(figure: "Figure", text: str) -> None:
 def _write_caption(figure: "Figure", text: str) -> None:
     kept = _TOGETHER.sub("\N{NO-BREAK SPACE}", " ".join(visible(text).split()))
     most_em = _CAPTION_SHARE * figure.get_figwidth() * _PT_PER_IN / _CAPTION_PT
-    lines = wrap(kept, most_em)
+    lines = _even(kept, most_em)
     if len(lines) > CAPTION_LINES:
         rest = " ".join(lines[CAPTION_LINES - 1 :])
         lines = [*lines[: CAPTION_LINES - 1], cut(rest, most_em)]
     shown = "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
     figure.supxlabel(plain(shown), fontsize=_CAPTION_PT, x=0.01, ha="left")
+
+
+def _even(text: str, most_em: float) -> list[str]:
+    """Break text into as few lines as there can be, of which the last is no single word."""
+    lines = wrap(text, most_em)
+    for share in _NARROWER:
+        narrower = wrap(text, share * most_em)
+        if len(narrower) > len(lines) or 2 * width_em(lines[-1]) > most_em:
+            break
+        lines = narrower
+    return lines
+
+
+_NARROWER: Final = (0.97, 0.94, 0.91, 0.88, 0.85, 0.82)
+"""Of the width of a line."""
 
 
 def _told_boxes(signs: Sequence[str]) -> str:

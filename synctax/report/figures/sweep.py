@@ -24,7 +24,7 @@ from synctax.report.figures.style import (
     styled,
 )
 from synctax.report.sweep_view import TITLES, setting_text
-from synctax.texts import counted, number
+from synctax.texts import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -192,7 +192,7 @@ _ASIDE: Final = 0.03
 def _ticks_at(axes: "Axes", rates: Sequence[float]) -> None:
     from matplotlib.ticker import NullLocator
 
-    axes.set_xticks(rates, [number(rate) for rate in rates])
+    axes.set_xticks(rates, [f"{rate:,.10g}" for rate in rates])
     axes.xaxis.set_minor_locator(NullLocator())
 
 

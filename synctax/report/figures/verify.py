@@ -10,7 +10,7 @@ from synctax.errors import SynctaxError
 from synctax.planning.verify.job import Verification
 from synctax.planning.verify.observed import ObservedGroup
 from synctax.planning.verify.place_checks import flattened
-from synctax.report.figures.axes import legend_above, numbers
+from synctax.report.figures.axes import legend_above
 from synctax.report.figures.lettering import width_em
 from synctax.report.figures.style import (
     COLORS,
@@ -77,6 +77,8 @@ def groups(found: Verification) -> "Figure":
     with styled():
         from matplotlib.ticker import MaxNLocator
 
+        from synctax.report.figures.ticks import EvenNumbers
+
         figure, (axes,) = new_figure(height_in=tall_in + 1.5)
         image = axes.imshow(
             np.ma.masked_equal(ranks, 0),
@@ -91,7 +93,7 @@ def groups(found: Verification) -> "Figure":
             ax=axes,
             label="ranks on a domain",
             ticks=MaxNLocator(integer=True, steps=[1, 2, 5, 10]),
-            format=numbers(),
+            format=EvenNumbers(),
         )
         _roles(axes, roles)
         if len(domains) <= MOST_NAMES:

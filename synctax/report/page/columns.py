@@ -1,7 +1,6 @@
 """Every collective of the page as columns, with names that are written once."""
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,20 +43,24 @@ class Codes:
 
     texts: Texts
     _number: dict[str, int]
+    _listed: list[str]
 
     @classmethod
     def empty(cls, texts: Texts) -> "Codes":
         """Begin without a text."""
-        return cls(texts, {})
+        return cls(texts, {}, [])
 
     def number(self, text: str | None) -> int:
         """Number a text; -1 for None. Long texts that begin alike stay apart."""
         if text is None:
             return ABSENT
-        return self._number.setdefault(text, len(self._number))
+        if text not in self._number:
+            self._number[text] = len(self._listed)
+            self._listed.append(text)
+        return self._number[text]
 
     def __len__(self) -> int:
-        return len(self._number)
+        return len(self._listed)
 
     @property
     def shown(self) -> list[str]:
@@ -66,12 +69,13 @@ class Codes:
 
     def shown_from(self, first: int) -> list[str]:
         """The texts from a number on."""
-        return [self.texts.plain(text) for text in islice(self._number, first, None)]
+        return [self.texts.plain(text) for text in self._listed[first:]]
 
     def forget(self, first: int) -> None:
         """Forget the texts from a number on."""
-        for text in list(islice(self._number, first, None)):
+        for text in self._listed[first:]:
             del self._number[text]
+        del self._listed[first:]
 
 
 @dataclass(frozen=True, slots=True)

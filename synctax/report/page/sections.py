@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 LARGEST = 20
 """Collectives that are listed without a script."""
 
+MOST_ASKED = 20
+"""Of a list that was asked for, such as files, so many are named."""
+
 
 def section(name: str, title: str, *inside: Any) -> Html:
     """Make a section with a heading."""
@@ -262,9 +265,11 @@ _READ = (_TAX, _LAST, _CULPRIT, _HEAD, _BEYOND)
 
 
 def _asked(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(str, value))
-    return str(value)
+    if not isinstance(value, (list, tuple)):
+        return str(value)
+    text = ", ".join(map(str, value[:MOST_ASKED]))
+    more = len(value) - MOST_ASKED
+    return f"{text} and {more:,} more" if more > 0 else text
 
 
 def _why(missing: Missing, texts: Texts) -> Html:
