@@ -154,10 +154,11 @@ def per_collective(found: "Attribution") -> "pd.DataFrame":
     number_of[found.results.slot[told]] = told
     slots = np.flatnonzero(tax.shown)
     rows = [_collective(found, slot, int(number_of[slot])) for slot in slots.tolist()]
-    kept = ("group", "group_ranks", "op", "index", "step", "tax_max_us", "exposed_wait_us")
-    data: dict[str, Any] = {name: base[name].astype(object).tolist() for name in kept}
-    for name in ("straggler_rank", "fastest_rank", "window"):
-        data[name] = base[name].astype(object).where(base[name].notna(), None).tolist()
+    kept = (
+        "group", "group_ranks", "op", "index", "step", "tax_max_us", "exposed_wait_us",
+        "straggler_rank", "fastest_rank", "window",
+    )  # fmt: skip
+    data: dict[str, Any] = {name: base.column(name) for name in kept}
     for name in ATTRIBUTE_COLLECTIVES.names:
         if name not in data:
             data[name] = [row.get(name) for row in rows]

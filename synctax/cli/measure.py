@@ -137,7 +137,7 @@ def measure(
     asked = {"traces": traces, "manifest": manifest, **asked}
     result = _result(tax, asked, per_collective=per_collective, per_rank=per_rank)
     whole = per_collective or per_rank
-    if result.frame.empty and not whole:
+    if result.empty and not whole:
         raise SynctaxError(_nothing_counts(tax))
     told = [n for n in result.excluded if n.reason not in ROUTINE or out.verbosity > 0]
     notes([*([unwritable] if unwritable else []), *told], out)
@@ -156,13 +156,15 @@ def _draw(plot: Plot, tax: "Tax") -> None:
 def _result(
     tax: "Tax", asked: dict[str, Any], *, per_collective: bool, per_rank: bool
 ) -> Result:
+    from synctax.collectives import summary
     from synctax.schema import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 
-    table, frame = MEASURE, tax.to_frame
+    # not by the methods of the tax: to print a table needs no pandas
+    table, rows = MEASURE, summary.summary
     if per_collective:
-        table, frame = MEASURE_COLLECTIVES, tax.per_collective
+        table, rows = MEASURE_COLLECTIVES, summary.per_collective
     elif per_rank:
-        table, frame = MEASURE_RANKS, tax.per_rank
+        table, rows = MEASURE_RANKS, summary.per_rank
     apart = tax.start_disagreement_us
     extra = {
         "gpu_hours_waited": tax.gpu_hours_waited,
@@ -170,7 +172,7 @@ def _result(
         "start_disagreement_us_median": apart and apart[0],
         "start_disagreement_us_p90": apart and apart[1],
     }
-    return Result(table, frame(), asked, tax.excluded(), extra)
+    return Result(table, rows(tax), asked, tax.excluded(), extra)
 
 
 def _render(tax: "Tax", result: Result) -> Render:

@@ -12,19 +12,17 @@ from synctax.collectives.clock import ClockFit
 from synctax.collectives.matches import Identity, Status
 from synctax.collectives.model import Op
 from synctax.collectives.stragglers import longest_run, run_p, uniform_p
-from synctax.schema import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
+from synctax.schema import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS, Rows
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from synctax.collectives.tax import Tax
 
 
-def summary(tax: "Tax") -> "pd.DataFrame":
+def summary(tax: "Tax") -> Rows:
     """Build the table `schema.MEASURE`: a row per role and operation, most waits first."""
     rows = [_row(tax, part) for part in parts(tax)]
     rows.sort(key=lambda row: (-row.pop("_waited_ns"), row["group"], row["op"]))
-    return MEASURE.to_frame({name: [row[name] for row in rows] for name in MEASURE.names})
+    return MEASURE.rows({name: [row[name] for row in rows] for name in MEASURE.names})
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +190,7 @@ def _straggler(tax: "Tax", slots: I64) -> dict[str, Any]:
 _STRAGGLER = tuple(name for name in MEASURE.names if name.startswith("straggler"))
 
 
-def per_collective(tax: "Tax") -> "pd.DataFrame":
+def per_collective(tax: "Tax") -> Rows:
     """Build the table `schema.MEASURE_COLLECTIVES` of the selected collectives."""
     found, waits = tax.matches, tax.waits
     slots = np.flatnonzero(tax.shown)
@@ -217,7 +215,7 @@ def per_collective(tax: "Tax") -> "pd.DataFrame":
             ("fastest_rank", waits.fastest),
         )
     }
-    return MEASURE_COLLECTIVES.to_frame(
+    return MEASURE_COLLECTIVES.rows(
         {
             "group": [g.role for g in group],
             "group_ranks": [ranks_text(g.ranks) for g in group],
@@ -269,10 +267,10 @@ def ranks_text(ranks: tuple[int, ...]) -> str:
     )
 
 
-def per_rank(tax: "Tax") -> "pd.DataFrame":
+def per_rank(tax: "Tax") -> Rows:
     """Build the table `schema.MEASURE_RANKS`."""
     rows = [row for part in parts(tax) for row in _rank_rows(tax, part)]
-    return MEASURE_RANKS.to_frame(
+    return MEASURE_RANKS.rows(
         {name: [row[name] for row in rows] for name in MEASURE_RANKS.names}
     )
 

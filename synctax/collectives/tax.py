@@ -114,19 +114,19 @@ class Tax(Shown):
         """One row per group role and operation (`schema.MEASURE`)."""
         from synctax.collectives.summary import summary
 
-        return summary(self)
+        return summary(self).to_frame()
 
     def per_collective(self) -> "pd.DataFrame":
         """One row per collective (`schema.MEASURE_COLLECTIVES`)."""
         from synctax.collectives.summary import per_collective
 
-        return per_collective(self)
+        return per_collective(self).to_frame()
 
     def per_rank(self) -> "pd.DataFrame":
         """One row per group role, operation and rank (`schema.MEASURE_RANKS`)."""
         from synctax.collectives.summary import per_rank
 
-        return per_rank(self)
+        return per_rank(self).to_frame()
 
     def excluded(self) -> tuple[Note, ...]:
         """What did not enter the summary: collectives by reason, then `notes`."""

@@ -280,7 +280,7 @@ def result(job: Job, seen: Overview, parameters: Row) -> Result:
     """Put together what `emit` writes."""
     return Result(
         table=INSPECT_FILES,
-        frame=frame(job),
+        data=frame(job),
         parameters=parameters,
         excluded=(*job.notes, *seen.notes),
         extra=envelope_extra(job, seen),

@@ -21,7 +21,7 @@ from synctax.report.streams import (
     spelled,
     visible,
 )
-from synctax.schema import Table
+from synctax.schema import Rows, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,8 +90,8 @@ class Result:
     ----------
     table : schema.Table
         Declares the rows.
-    frame : DataFrame
-        The rows, built by `table.to_frame`.
+    data : DataFrame or schema.Rows
+        The rows, built by `table.to_frame` or `table.rows`.
     parameters : mapping
         What was asked, defaults included.
     excluded : notes
@@ -101,10 +101,26 @@ class Result:
     """
 
     table: Table
-    frame: "pd.DataFrame"
+    data: "pd.DataFrame | Rows"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     excluded: Sequence[NoteLike] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def frame(self) -> "pd.DataFrame":
+        """The rows as pandas has them; made now if they are none of its yet."""
+        return self.data.to_frame() if isinstance(self.data, Rows) else self.data
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no row."""
+        return self.data.empty
+
+    def column(self, name: str) -> list[Any]:
+        """Return the values of a column; absent ones are None, NaN or pandas' NA."""
+        if isinstance(self.data, Rows):
+            return self.data.column(name)
+        return list(self.data[name].astype(object))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from synctax.report.output import Result
 from synctax.report.streams import NARROWEST, broken, encoding_of, spelled, visible
+from synctax.schema import Rows
 from synctax.texts import ABSENT, is_absent, number
 
 if TYPE_CHECKING:
@@ -224,14 +225,14 @@ def table(fields: Sequence[Field], *, title: str = "") -> Fitted:
 
 def plain(result: Result) -> "list[RenderableType]":
     """Show every column of every row: what a command without its own table prints."""
-    if result.frame.empty:
+    if result.empty:
         return ["nothing to show: the table has no rows"]
     return [
         table(
             [
                 Field(
                     column.name,
-                    [_cell(value) for value in result.frame[column.name].astype(object)],
+                    [_cell(value) for value in result.column(column.name)],
                     right=column.dtype in ("int", "float"),
                     rank=order,
                 )
@@ -241,8 +242,10 @@ def plain(result: Result) -> "list[RenderableType]":
     ]
 
 
-def records(frame: "pd.DataFrame") -> list[dict[str, Any]]:
+def records(frame: "pd.DataFrame | Rows") -> list[dict[str, Any]]:
     """Return the rows of a result as mappings of column to value, null as None or NaN."""
+    if isinstance(frame, Rows):
+        return frame.records()
     rows = frame.astype(object).to_dict("records")
     return [{str(name): value for name, value in row.items()} for row in rows]
 

@@ -40,7 +40,7 @@ def parts(tax: "Tax", result: "Result") -> "list[RenderableType]":
     from synctax.collectives.summary import parts as parts_of
     from synctax.collectives.summary import shares_and_taxes
 
-    rows = tables.records(result.frame)
+    rows = tables.records(result.data)
     found = {(part.role, part.op.label): part for part in parts_of(tax)}
     own = [found[row["group"], row["op"]] for row in rows]
     shares = [shares_and_taxes(tax, part.slots)["share_fastest"] for part in own]
@@ -70,7 +70,7 @@ def sentences(tax: "Tax", rows: "Sequence[dict[str, Any]]") -> list[str]:
 
 def collectives(result: "Result") -> "list[RenderableType]":
     """Lay out every collective: of its columns those that a person compares."""
-    if result.frame.empty:
+    if result.empty:
         return tables.plain(result)
     fields = [
         _field(result, "group", "group", str),
@@ -86,14 +86,14 @@ def collectives(result: "Result") -> "list[RenderableType]":
         _field(result, "status", "status", str, rank=1),
     ]
     for name, rank in (("window", 4), ("reason", 6)):
-        if result.frame[name].notna().any():
+        if any(map(_known, result.column(name))):
             fields.append(_field(result, name, name, str, rank=rank))
     return [tables.table(fields)]
 
 
 def ranks(result: "Result") -> "list[RenderableType]":
     """Lay out every rank: how often it was waited for, and how long it waited."""
-    if result.frame.empty:
+    if result.empty:
         return tables.plain(result)
     fields = [
         _field(result, "group", "group", str),
@@ -108,7 +108,7 @@ def ranks(result: "Result") -> "list[RenderableType]":
         _field(result, "wait_us_max", "max", time_us, rank=3),
         _field(result, "exposed_wait_us_sum", "exposed", time_us, rank=2),
     ]
-    if result.frame["window"].notna().any():
+    if any(map(_known, result.column("window"))):
         fields.append(_field(result, "window", "window", str, rank=4))
     return [tables.table(fields)]
 
@@ -122,9 +122,12 @@ def _field(
     rank: int = 0,
 ) -> Field:
     """Make a printed column of a column of the result."""
-    values = result.frame[name].astype(object)
-    cells = [ABSENT if is_absent(v) else show(v) for v in values]
+    cells = [ABSENT if is_absent(v) else show(v) for v in result.column(name)]
     return Field(title, cells, right=show is not str, rank=rank)
+
+
+def _known(value: object) -> bool:
+    return not is_absent(value)
 
 
 def _rank(rank: int) -> str:

@@ -33,7 +33,7 @@ from synctax.schema.inspect import INSPECT_FILES, INSPECT_GROUPS
 from synctax.schema.measure import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
 from synctax.schema.overlay import OVERLAY
 from synctax.schema.record import RECORD
-from synctax.schema.table import Column, DType, Table
+from synctax.schema.table import Column, DType, Rows, Table
 from synctax.schema.trend import TREND, TREND_CULPRITS, TREND_TESTS
 from synctax.schema.verify import VERIFY, VERIFY_GROUPS
 from synctax.schema.whatif import WHATIF, WHATIF_OPS, WHATIF_STEPS
@@ -76,5 +76,6 @@ __all__ = [
     "WHATIF_STEPS",
     "Column",
     "DType",
+    "Rows",
     "Table",
 ]

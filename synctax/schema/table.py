@@ -1,6 +1,6 @@
 """What a public table is: its columns, their types, units and meanings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,10 +34,8 @@ class Table:
         """Column names in order."""
         return tuple(column.name for column in self.columns)
 
-    def to_frame(
-        self, data: "Mapping[str, Sequence[Any] | npt.NDArray[Any]]"
-    ) -> "pd.DataFrame":
-        """Build the pandas table; absent values are null, never a number.
+    def rows(self, data: "Mapping[str, Sequence[Any] | npt.NDArray[Any]]") -> "Rows":
+        """Hold the columns of a table, of which no pandas frame is made yet.
 
         Parameters
         ----------
@@ -49,18 +47,65 @@ class Table:
         ValueError
             If the columns are not exactly those declared.
         """
-        import pandas as pd
-
         if set(data) != set(self.names):
             raise ValueError(
                 f"{self.schema} wants columns {sorted(self.names)}, got {sorted(data)}"
             )
+        return Rows(self, data)
+
+    def to_frame(
+        self, data: "Mapping[str, Sequence[Any] | npt.NDArray[Any]]"
+    ) -> "pd.DataFrame":
+        """Build the pandas table; absent values are null, never a number.
+
+        Parameters and errors are those of `rows`.
+        """
+        return self.rows(data).to_frame()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Rows:
+    """The rows of a public table as columns; pandas is imported by `to_frame` only.
+
+    Parameters
+    ----------
+    table : Table
+    columns : mapping of column name to n values
+    """
+
+    table: Table
+    columns: "Mapping[str, Sequence[Any] | npt.NDArray[Any]]"
+
+    def __len__(self) -> int:
+        return len(self.columns[self.table.names[0]])
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no row."""
+        return not len(self)
+
+    def column(self, name: str) -> list[Any]:
+        """Return the values of a column as Python's own, None where absent."""
+        kind = next(one.dtype for one in self.table.columns if one.name == name)
+        own = _PYTHON[kind]
+        return [None if v is None or v != v else own(v) for v in self.columns[name]]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return each row as a mapping of column name to value, None where absent."""
+        names = self.table.names
+        columns = [self.column(name) for name in names]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Build the pandas table; absent values are null, never a number."""
+        import pandas as pd
+
         return pd.DataFrame(
             {
                 column.name: pd.Series(
-                    _values(data[column.name]), dtype=_PANDAS_DTYPE[column.dtype]
+                    _values(self.columns[column.name]), dtype=_PANDAS_DTYPE[column.dtype]
                 )
-                for column in self.columns
+                for column in self.table.columns
             }
         )
 
@@ -75,4 +120,11 @@ _PANDAS_DTYPE: dict[DType, Literal["Int64", "float64", "object", "boolean"]] = {
     "float": "float64",
     "str": "object",
     "bool": "boolean",
+}
+
+_PYTHON: dict[DType, Callable[[Any], Any]] = {
+    "int": int,
+    "float": float,
+    "str": str,
+    "bool": bool,
 }

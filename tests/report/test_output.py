@@ -178,7 +178,7 @@ def test_pieces_make_one_document(monkeypatch, rows):
 
 def test_columns_stand_in_the_order_they_are_declared():
     of = result()
-    shuffled = replace(of, frame=of.frame[sorted(of.frame)])
+    shuffled = replace(of, data=of.frame[sorted(of.frame)])
     assert list(output.to_json(of)) == list(output.to_json(shuffled))
     assert as_csv(of) == as_csv(shuffled)
     assert output.to_parquet(of) == output.to_parquet(shuffled)
