@@ -55,10 +55,7 @@ def main() -> None:
             store.load(columns)
         start = time.perf_counter()
         cpu = time.process_time()
-        if kept:
-            traces = [store.load(columns)]
-        else:
-            traces = read_all(paths, int(threads))
+        traces = [store.load(columns)] if kept else read_all(paths, int(threads))
         facts = {
             "wall_s": time.perf_counter() - start,
             "cpu_s": time.process_time() - cpu,
