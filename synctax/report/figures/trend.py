@@ -1,6 +1,6 @@
 """The trend of a tax: its windows, who was last in each, and which classes owe it."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -165,7 +165,7 @@ def _band(axis: "Axes", x: np.ndarray, frame: "pd.DataFrame", level: str) -> Non
     known = ~np.isnan(low)
     if not known.any():
         return
-    look = {"color": COLORS[0], "alpha": 0.25}
+    look: dict[str, Any] = {"color": COLORS[0], "alpha": 0.25}
     axis.fill_between(x, low, high, linewidth=0, label=level, **look)
     beside = np.zeros(known.size, np.bool_)
     beside[1:] |= known[:-1]
