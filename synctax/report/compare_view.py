@@ -12,7 +12,6 @@ from synctax.comparison.verdict import (
     TAXES,
     TRANSFER,
     changed,
-    signed_us,
     verdict,
     worth_telling,
 )
@@ -24,7 +23,9 @@ from synctax.texts import (
     number,
     percent,
     rate_gb_per_s,
+    signed_us,
     time_us,
+    with_sign,
 )
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _table(found: "Comparison") -> "RenderableType":
             pair(TRANSFER, "transfer", time_us, 4),
             change(TRANSFER, "transfer B − A", signed_us, rank(TRANSFER, 4)),
             pair(_BUSBW, "busbw", rate_gb_per_s, 6),
-            change(_BUSBW, "busbw B − A", partial(_signed, show=rate_gb_per_s), 6),
+            change(_BUSBW, "busbw B − A", partial(with_sign, show=rate_gb_per_s), 6),
             Field("last", [*([""] if step else []), *last], rank=5),
         ]
     )
@@ -295,12 +296,12 @@ def fit(found: "Comparison", result: "Result") -> "list[RenderableType]":
         Field("B", [show(row["b"]) for row, show in cells]),
         Field(
             "B − A",
-            [_signed(row["difference"], show) + _star(row) for row, show in cells],
+            [with_sign(row["difference"], show) + _star(row) for row, show in cells],
         ),
         Field(
             percent(found.options.level),
             [
-                _from_to(row, "difference", "", partial(_signed, show=show))
+                _from_to(row, "difference", "", partial(with_sign, show=show))
                 for row, show in cells
             ],
             rank=1,
@@ -346,13 +347,6 @@ def kernels(result: "Result") -> "list[RenderableType]":
 
 def _show(quantity: str) -> Callable[[Any], str]:
     return time_us if "_us" in quantity else number
-
-
-def _signed(value: Any, show: Callable[[Any], str]) -> str:
-    if is_absent(value):
-        return ABSENT
-    sign = "" if not value else "−" if value < 0 else "+"
-    return sign + show(abs(value))
 
 
 def _star(row: dict[str, Any]) -> str:
