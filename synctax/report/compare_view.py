@@ -179,7 +179,7 @@ def _change(
 def _ends(one: "Change | None") -> str:
     if one is None or np.isnan(one.found.low):
         return ABSENT
-    return f"{signed_us(one.found.low)} … {signed_us(one.found.high)}"
+    return f"{signed_us(one.found.low)} to {signed_us(one.found.high)}"
 
 
 def _last(one: "Change | None") -> str:
@@ -223,7 +223,7 @@ def ranks(result: "Result") -> "list[RenderableType]":
                 column(waits, "a", "mean wait A", time_us),
                 column(waits, "b", "B", time_us),
                 _marked(waits, "difference", signed_us),
-                _interval(waits, "difference", signed_us),
+                _interval(result, waits, "difference", signed_us),
                 Field(
                     "last A → B",
                     [_arrow(row, percent) + _star(row) for row in lasts],
@@ -267,7 +267,7 @@ def culprits(result: "Result") -> "list[RenderableType]":
                 column(rows, "tax_a_us", "tax A", time_us, rank=2),
                 column(rows, "tax_b_us", "tax B", time_us, rank=2),
                 _marked(rows, "difference_us", signed_us),
-                _interval(rows, "difference", signed_us, "_us"),
+                _interval(result, rows, "difference", signed_us, "_us"),
                 Field("share A → B", [_share(row) for row in rows], rank=1),
             ]
         ),
@@ -313,6 +313,8 @@ def fit(found: "Comparison", result: "Result") -> "list[RenderableType]":
         for name, side in (("A", one), ("B", two))
         if side is not None
     ]
+    if found.fit_changed.any():
+        told.insert(0, f"{MARK} more than chance explains, with rows and culprits, too")
     return [tables.table(fields), "", *told]
 
 
@@ -337,7 +339,7 @@ def kernels(result: "Result") -> "list[RenderableType]":
                 column(rows, "duration_a_us_mean", "mean A", time_us),
                 column(rows, "duration_b_us_mean", "mean B", time_us),
                 _marked(rows, "difference_us", signed_us),
-                _interval(rows, "difference", signed_us, "_us"),
+                _interval(result, rows, "difference", signed_us, "_us"),
             ]
         ),
         "",
@@ -361,17 +363,22 @@ def _marked(rows: list[dict[str, Any]], name: str, show: Callable[[Any], str]) -
 
 
 def _interval(
-    rows: list[dict[str, Any]], name: str, show: Callable[[Any], str], unit: str = ""
+    result: "Result",
+    rows: list[dict[str, Any]],
+    name: str,
+    show: Callable[[Any], str],
+    unit: str = "",
 ) -> Field:
     cells = [_from_to(row, name, unit, show) for row in rows]
-    return Field("interval", cells, rank=1)
+    level = result.parameters.get("level")
+    return Field("interval" if level is None else percent(level), cells, rank=1)
 
 
 def _from_to(row: dict[str, Any], name: str, unit: str, show: Callable[[Any], str]) -> str:
     low, high = row[f"{name}_lo{unit}"], row[f"{name}_hi{unit}"]
     if is_absent(low) or is_absent(high):
         return ABSENT
-    return f"{show(low)} … {show(high)}"
+    return f"{show(low)} to {show(high)}"
 
 
 def _arrow(row: dict[str, Any], show: Callable[[Any], str]) -> str:

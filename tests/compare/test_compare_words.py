@@ -96,6 +96,19 @@ def test_other_changes_without_one_of_the_tax_are_no_no_change(found):
     ]
 
 
+def test_what_differs_without_an_interval_is_not_passed_over(found):
+    flat = Difference(90.0, 168.0, 78.0, np.nan, np.nan, np.nan)
+    changes = (change("a", SAME), change("a", flat, "transfer_us_median"))
+    assert (
+        "these differ and did not vary enough to tell what is chance: "
+        "median transfer of tp a 90 µs to 168 µs"
+    ) in told(found, *changes)
+    assert not any("did not vary" in text for text in told(found, changes[1]))
+    many = [change(f"op{at}", flat, "transfer_us_median") for at in range(6)]
+    said = told(found, change("a", SAME), *many)
+    assert any(text.endswith(" and 2 more") for text in said)
+
+
 def test_changes_below_one_percent_are_not_worth_a_sentence(found):
     tiny = Difference(5000.0, 5001.0, 1.0, 0.9, 1.1, 1e-9)
     said = told(found, change("a", SAME), change("a", tiny, "transfer_us_median"))
