@@ -401,3 +401,30 @@ def test_other_methods_keep_no_paths_to_draw(tmp_path: Path) -> None:
     other = replace(found, options=replace(found.options, method="longest"))
     with pytest.raises(ValueError, match="keeps no paths"):
         made.overlay(job, tax, other, tmp_path)
+
+
+def test_wrong_calls_say_what_is_wrong(tmp_path: Path) -> None:
+    job, tax, found = made.example()
+    path = tmp_path / "all.json.gz"
+    with pytest.raises(TypeError, match="a tax or an attribution, not of Job"):
+        synctax.write_overlay(job, job, path)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="none of a trace"):
+        synctax.write_overlay(job, tax, tmp_path / "all.csv")
+    other = synctax.load([str(made.EXAMPLE / "rank0.json.gz")], workers=1)
+    with pytest.raises(ValueError, match="of other traces"):
+        synctax.write_overlay(other, found, path)
+    with pytest.raises(ValueError, match="keep is one of all, gpu, collectives"):
+        synctax.OverlayChoice(keep="kernels")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="-1 paths"):
+        synctax.OverlayChoice(paths=-1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_call_writes_what_the_command_writes(run: Any, tmp_path: Path) -> None:
+    job, _, found = made.example()
+    overlay = synctax.write_overlay(job, found, tmp_path / "a.json.gz", workers=1)
+    one = run("overlay", made.EXAMPLE, "--no-cache", "-o", tmp_path / "b.json.gz")
+    assert one.exit_code == 0
+    texts = [gzip.decompress((tmp_path / f"{n}.json.gz").read_bytes()) for n in "ab"]
+    assert texts[0] == texts[1]
+    assert repr(overlay) == "<Overlay: 8 ranks, 22,632 events, 334 waits>"
