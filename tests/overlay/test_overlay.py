@@ -418,13 +418,3 @@ def test_wrong_calls_say_what_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="-1 paths"):
         synctax.OverlayChoice(paths=-1)
     assert not list(tmp_path.iterdir())
-
-
-def test_one_call_writes_what_the_command_writes(run: Any, tmp_path: Path) -> None:
-    job, _, found = made.example()
-    overlay = synctax.write_overlay(job, found, tmp_path / "a.json.gz", workers=1)
-    one = run("overlay", made.EXAMPLE, "--no-cache", "-o", tmp_path / "b.json.gz")
-    assert one.exit_code == 0
-    texts = [gzip.decompress((tmp_path / f"{n}.json.gz").read_bytes()) for n in "ab"]
-    assert texts[0] == texts[1]
-    assert repr(overlay) == "<Overlay: 8 ranks, 22,632 events, 334 waits>"
