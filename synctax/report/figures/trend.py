@@ -113,7 +113,7 @@ def _words(found: "Trend", frame: "pd.DataFrame", *, cut: bool, culprits: bool) 
     end = " Intervals go on above the panel." if cut else ""
     return (
         f"{short(frame['group'].iloc[0])} {frame['op'].iloc[0]}: n = {n:,} collectives in "
-        f"{len(frame):,} {noun}. Mean ({interval}) and median tax (max - min duration); "
+        f"{len(frame):,} {noun}. Mean ({interval}) and median tax (max − min duration); "
         f"{last}.{end}"
     )
 
