@@ -193,14 +193,14 @@ def _result(found: "Comparison", asked: dict[str, Any], table: str) -> Result:
 
 def _render(found: "Comparison", table: str) -> Render:
     """Choose what people read of a result."""
-    from synctax.report import compare_view
+    from synctax.report import compare_tables_view, compare_view
 
     views: dict[str, Render] = {
         "": lambda _: compare_view.parts(found),
-        "--per-rank": compare_view.ranks,
-        "--culprits": compare_view.culprits,
-        "--fit": lambda result: compare_view.fit(found, result),
-        "--kernels": compare_view.kernels,
+        "--per-rank": compare_tables_view.ranks,
+        "--culprits": compare_tables_view.culprits,
+        "--fit": lambda result: compare_tables_view.fit(found, result),
+        "--kernels": compare_tables_view.kernels,
     }
     return views[table]
 

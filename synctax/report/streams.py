@@ -19,8 +19,11 @@ NARROWEST = 40
 _UNKNOWN = 80
 """Columns of a terminal that does not tell."""
 
-_UNIT = re.compile(r"(?<=\d) (?=(%|×|[nµm]?s|min|h|[kMGT]?B|[kMGT]?B/s|events?)([^\w/]|$))")
-"""The blank between a number and its unit."""
+_UNIT = re.compile(
+    r"(?<=\d) (?=(%|×|[nµm]?s|min|h|[kMGT]?B|[kMGT]?B/s|events?)([^\w/]|$))"
+    r"|(?<=[<>=]) (?=[\d−])"
+)
+"""The blank between a number and its unit, and before one that is compared."""
 
 _INSTEAD = str.maketrans(
     {

@@ -95,6 +95,12 @@ def foreign() -> tuple[str, str, str]:
     return sign, "STIXGeneral", path
 
 
+def pdf_of(figure, folder) -> bytes:
+    """What of a PDF tells how fonts are kept: not all viewers read all kinds."""
+    save(figure, folder / "made.pdf")
+    return (folder / "made.pdf").read_bytes()
+
+
 @pytest.mark.parametrize("at", range(4))
 def test_a_sign_of_another_font_is_drawn_in_it_wherever_it_stands(tmp_path, fonts, at):
     sign, family, path = foreign()
@@ -107,6 +113,8 @@ def test_a_sign_of_another_font_is_drawn_in_it_wherever_it_stands(tmp_path, font
         warnings.simplefilter("error")
         with styled():
             figure.draw_without_rendering()
+    assert b"/Type3" in pdf_of(figure, tmp_path)
+    assert b"/Type3" not in pdf_of(made("a", "b", "c", "d"), tmp_path)
     save(figure, tmp_path / "made.svg")
     assert f"'{family}'" in (tmp_path / "made.svg").read_text(encoding="utf-8")
 
