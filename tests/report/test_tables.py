@@ -309,3 +309,13 @@ def test_no_smaller_p_value_is_written_as_a_larger_one(one, other):
     low, high = sorted((one, other))
     assert float(p_value(low).strip("< ")) <= float(p_value(high).strip("< "))
     assert (p_value(low) == "< 0.001") is (low < 0.001)
+
+
+def test_what_goes_to_stderr_is_laid_out_for_stderr(terminal, monkeypatch):
+    terminal(60)
+    log = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.delenv("COLUMNS")
+    text = tables.to_text([tables.table([*WIDE, Field("t", ["1 µs"])])], stream=log)
+    assert "\x1b" not in text
+    assert "column 19" in text
+    assert text.isascii()
