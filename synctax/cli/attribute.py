@@ -17,10 +17,10 @@ from synctax.cli.options import (
     output_options,
     ranks_option,
     steps_option,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.cli.recall import Sources
 from synctax.errors import SynctaxError
 from synctax.report.output import Output, Render, Result

@@ -14,10 +14,10 @@ from synctax.cli.options import (
     GroupSizes,
     group_option,
     output_options,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.plan_types import Count
+from synctax.cli.reading_options import workers_option
 from synctax.cluster.characterize.gpus import DEFAULT_GPU, PRECISIONS
 from synctax.cluster.characterize.profile import (
     EFFICIENCY,

@@ -11,10 +11,10 @@ from synctax.cli.options import (
     Finite,
     group_option,
     result_options,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.record.plan import DEFAULT_SKIP, DelayRule, How
 from synctax.report.output import Output
 

@@ -8,8 +8,8 @@ from synctax.cli.options import (
     manifest_option,
     output_options,
     traces_argument,
-    workers_option,
 )
+from synctax.cli.reading_options import workers_option
 from synctax.errors import BadInputError, SynctaxError
 from synctax.report.output import Output
 

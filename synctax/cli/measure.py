@@ -15,10 +15,10 @@ from synctax.cli.options import (
     ranks_option,
     steps_option,
     traces_argument,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.errors import GateFailedError, SynctaxError
 from synctax.report.output import Output, Render, Result
 

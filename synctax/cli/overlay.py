@@ -13,9 +13,9 @@ from synctax.cli.options import (
     ranks_option,
     result_options,
     steps_option,
-    workers_option,
     workspace_options,
 )
+from synctax.cli.reading_options import workers_option
 from synctax.cli.recall import Sources
 from synctax.cli.targets import check_targets
 from synctax.errors import BadInputError, SynctaxError

@@ -17,9 +17,9 @@ from synctax.cli.options import (
     steps_option,
     verbosity,
     verbosity_options,
-    workers_option,
     workspace_options,
 )
+from synctax.cli.reading_options import workers_option
 from synctax.cli.recall import Sources
 from synctax.cli.targets import check_targets
 from synctax.errors import BadInputError

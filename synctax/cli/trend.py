@@ -14,10 +14,10 @@ from synctax.cli.options import (
     output_options,
     ranks_option,
     steps_option,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.plotting import Plot, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.cli.recall import Sources
 from synctax.cli.resampling import resampling_options
 from synctax.comparison.options import Options

@@ -14,10 +14,10 @@ from synctax.cli.options import (
     output_options,
     ranks_option,
     steps_option,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.errors import GateFailedError
 from synctax.planning.verify.limits import DEFAULT_BYTES_TOLERANCE, DEFAULT_SLOW_SHARE
 from synctax.report.output import Output, Result

@@ -11,10 +11,10 @@ from synctax.cli.options import (
     manifest_option,
     output_options,
     ranks_option,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.cli.recall import Sources
 from synctax.report.output import Output, Result
 
