@@ -149,7 +149,7 @@ def test_a_culprit_from_before_the_window_is_shown_before_it(shared_traces):
     assert told.before.offset_ns < 0
     text = view(told)
     assert "it made the rank late by" in text
-    assert "\n>   -" in text
+    assert "\n>   −" in text
     frame = told.to_frame()
     assert frame.iloc[0]["why"] == "carried"
     assert frame.iloc[0]["culprit"]

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_equal
 
 from synctax.attribution.attribute import attribute
 from synctax.attribution.blocks import block_times
-from synctax.collectives.summary import summary
 from synctax.comparison.compare import compare
 from synctax.comparison.comparison import Comparison
 from synctax.comparison.culprits import LEAST_SHARE, Blame, _none, compare_culprits
@@ -82,7 +81,7 @@ def test_of_itself_it_says_no_change(same):
 
 def test_numbers_are_those_of_measure(late, taxes):
     for side, tax in zip("ab", taxes, strict=True):
-        rows = summary(tax).set_index(["group", "op"])
+        rows = tax.to_frame().set_index(["group", "op"])
         frame = late.to_frame()
         own = frame[frame["group"].notna() & frame["quantity"].isin(rows.columns)]
         assert len(own) >= 2 * 8
@@ -240,7 +239,7 @@ def test_one_step_is_cut_into_neighbouring_collectives(tmp_path):
     assert any("neighbouring ones are drawn" in note.detail for note in found.notes)
     share = found.find("tp", "all_gather", "wait_share_of_step").found
     assert share.a == pytest.approx(
-        summary(tax).set_index("op").loc["all_gather", "wait_share_of_step"], rel=0.35
+        tax.to_frame().set_index("op").loc["all_gather", "wait_share_of_step"], rel=0.35
     )
 
 
