@@ -96,6 +96,21 @@ def is_special(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
+def is_same(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Whether two paths lead to one file, which need not be there; a link is its target.
+
+    Examples
+    --------
+    >>> is_same("traces/../rank0.json", "rank0.json"), is_same("a.json", "b.json")
+    (True, False)
+    """
+    first, second = Path(one), Path(other)
+    try:
+        return first.resolve() == second.resolve() or first.samefile(second)
+    except (OSError, ValueError, RuntimeError):
+        return False  # one is not there, or no name that a file can have
+
+
 def _straight(path: Path) -> BinaryIO | None:
     """Open what cannot be replaced by a file; None for what can."""
     number = _descriptor(path)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from synctax.errors import SynctaxError
-from synctax.files import is_special
+from synctax.files import is_same, is_special
 
 Guarded = TypeVar("Guarded", bound=Callable[..., Any])
 
@@ -76,7 +76,7 @@ def guarded(command: Guarded, name: str) -> Guarded:
 def _names(value: Any, path: Path) -> bool:
     """Whether a value of a parameter names a file, as `FILE` or as `FILE:what`."""
     texts = {part for one in _texts(value) for part in (one, one.rpartition(":")[0])}
-    return any(_same(one, path) for one in texts if one)
+    return any(is_same(one, path) for one in texts if one)
 
 
 TRACES = ("traces", "also", "a", "b", "also_a", "also_b")
@@ -91,11 +91,11 @@ def _is_trace(params: Mapping[str, Any], path: Path) -> bool:
     named = [one for name in TRACES for one in _texts(params.get(name))]
     manifest = params.get("manifest")
     if not named and manifest is None:
-        return any(_same(one, path) for one in _measured_last(params))
+        return any(is_same(one, path) for one in _measured_last(params))
     from synctax.trace.discover import discover
 
     found = discover(named, manifest=None if manifest is None else str(manifest))
-    return any(_same(one.path, path) for one in found.files)
+    return any(is_same(one.path, path) for one in found.files)
 
 
 def _measured_last(params: Mapping[str, Any]) -> Iterator[str]:
@@ -117,13 +117,6 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, (tuple, list)):
         for one in value:
             yield from _texts(one)
-
-
-def _same(text: str, path: Path) -> bool:
-    try:
-        return Path(text).resolve() == path.resolve()
-    except (OSError, ValueError):
-        return False  # no name that a file can have
 
 
 def called(param: click.Parameter) -> str:

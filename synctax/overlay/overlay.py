@@ -13,7 +13,7 @@ from synctax.collectives.load import Job
 from synctax.collectives.matches import Matches
 from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
-from synctax.files import folder_beside, is_special, replacing
+from synctax.files import folder_beside, is_same, is_special, replacing
 from synctax.notes import Note
 from synctax.overlay.choice import SUFFIXES, Choice
 from synctax.overlay.container import head, tail
@@ -171,8 +171,8 @@ def write_overlay(
     TypeError
         If `of` is neither a tax nor an attribution.
     ValueError
-        If it is of other traces, the attribution was made with another `method`, or the
-        name has another ending.
+        If it is of other traces, the attribution was made with another `method`, the name
+        has another ending, or `target` is one of the traces of the job.
 
     Examples
     --------
@@ -183,10 +183,7 @@ def write_overlay(
     <Overlay: 8 ranks, 3,780 events, 56 waits>
     """
     measured, path = _measured(job, of), Path(target)
-    if not is_special(path) and not path.name.lower().endswith(SUFFIXES):
-        raise ValueError(
-            f"the name {path.name!r} is none of a trace; end it in {' or '.join(SUFFIXES)}"
-        )
+    _check_target(job, path)
     choice, compressed = choice or Choice(), not path.name.lower().endswith(".json")
     with replacing(path) as file, folder_beside(path) as folder:
         clocks = job_clocks(measured.tax.matches)
@@ -223,6 +220,20 @@ def _measured(job: Job, of: "Tax | Attribution") -> _Measured:
             "the traces hold"
         )
     return _Measured(job, tax, found)
+
+
+def _check_target(job: Job, path: Path) -> None:
+    """Check that a file may be written: one of a name that is read, over no trace."""
+    if is_special(path):
+        return
+    if not path.name.lower().endswith(SUFFIXES):
+        raise ValueError(
+            f"the name {path.name!r} is none of a trace; end it in {' or '.join(SUFFIXES)}"
+        )
+    if path.exists() and any(is_same(one.path, path) for one in job.files):
+        raise ValueError(
+            f"{path} is a trace of the job, which would be lost; name another file"
+        )
 
 
 def _tasks(measured: _Measured, moved: Moved, choice: Choice) -> dict[str, Task]:

@@ -1,5 +1,6 @@
 """Give the traces back that an overlay was made of."""
 
+import contextlib
 import errno
 import json
 import os
@@ -81,8 +82,8 @@ def split(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> tuple
     ------
     BadInputError
         If the file is no overlay, or not a whole one, or names a file outside the folder.
-    FileExistsError
-        If a file is there already.
+    FileExistsError, NotADirectoryError
+        If a file is there already, or one is where a folder must go.
     OSError
         If a file cannot be written.
 
@@ -94,22 +95,53 @@ def split(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> tuple
     name, whole = os.fspath(path), Path(folder)
     about = _about(name)
     places = _places(about.ranks, name)
-    for place in places:
-        if (whole / place).exists():
-            raise FileExistsError(errno.EEXIST, "is there already", str(whole / place))
-    whole.parent.mkdir(parents=True, exist_ok=True)
+    _check_places(whole, places)
     events = _single(name)
-    with folder_beside(whole / "split" if whole.exists() else whole) as parts:
-        for rank, place in zip(about.ranks, places, strict=True):
-            part = parts / place
-            part.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("wb") as file:
-                texts = _texts(rank, events, name)
-                join(file, texts, (), (), compressed=place.suffix == ".gz")
-        for place in places:
-            (whole / place).parent.mkdir(parents=True, exist_ok=True)
-            (parts / place).replace(whole / place)
+    with _undone() as made:
+        _make_folder(whole.parent, made)
+        with folder_beside(whole / "split" if whole.exists() else whole) as parts:
+            for rank, place in zip(about.ranks, places, strict=True):
+                part = parts / place
+                part.parent.mkdir(parents=True, exist_ok=True)
+                with part.open("wb") as file:
+                    texts = _texts(rank, events, name)
+                    join(file, texts, (), (), compressed=place.suffix == ".gz")
+            for place in places:
+                _make_folder((whole / place).parent, made)
+            for place in places:
+                (parts / place).replace(whole / place)
+                made.append(whole / place)
     return tuple(whole / place for place in places)
+
+
+def _check_places(whole: Path, places: list[Path]) -> None:
+    """Check that nothing stands where files and their folders go."""
+    for place in places:
+        for folder in (whole, *(whole / one for one in place.parents)):
+            if folder.exists() and not folder.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, "is no folder", str(folder))
+        if os.path.lexists(whole / place):
+            raise FileExistsError(errno.EEXIST, "is there already", str(whole / place))
+
+
+@contextlib.contextmanager
+def _undone() -> Iterator[list[Path]]:
+    """Gather what is made, outer before inner; an error takes it away again."""
+    made: list[Path] = []
+    try:
+        yield made
+    except BaseException:
+        for path in reversed(made):
+            with contextlib.suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
+        raise
+
+
+def _make_folder(folder: Path, made: list[Path]) -> None:
+    for one in reversed((folder, *folder.parents)):
+        if not one.exists():
+            one.mkdir()
+            made.append(one)
 
 
 def _about(path: str) -> _About:

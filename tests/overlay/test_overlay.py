@@ -418,3 +418,17 @@ def test_wrong_calls_say_what_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="-1 paths"):
         synctax.OverlayChoice(paths=-1)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("target", ["rank1.json.gz", "other.json.gz", "link.json.gz"])
+def test_no_trace_of_the_job_is_written_over(target: str, tmp_path: Path) -> None:
+    for rank in range(2):
+        copied = (made.EXAMPLE / f"rank{rank}.json.gz").read_bytes()
+        (tmp_path / f"rank{rank}.json.gz").write_bytes(copied)
+    job = synctax.load([str(tmp_path)], workers=1)
+    (tmp_path / "link.json.gz").symlink_to("rank0.json.gz")
+    (tmp_path / "other.json.gz").hardlink_to(tmp_path / "rank0.json.gz")
+    before = {file: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match=rf"{target} is a trace of the job"):
+        synctax.write_overlay(job, synctax.measure(job), tmp_path / target)
+    assert {file: file.read_bytes() for file in tmp_path.iterdir()} == before

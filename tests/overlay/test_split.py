@@ -88,3 +88,47 @@ def test_what_is_there_is_found_before_anything_is_written(tmp_path: Path) -> No
         split(path, tmp_path / "back")
     assert [file.name for file in (tmp_path / "back").iterdir()] == ["r1.json"]
     assert (tmp_path / "back" / "r1.json").read_text() == "mine"
+
+
+@pytest.mark.parametrize("blocked", ["back", "back/r1"])
+def test_a_file_where_a_folder_must_go_is_found_before_anything_is_written(
+    blocked: str, tmp_path: Path
+) -> None:
+    path = of_files(tmp_path / "traces", ("r0/t.json", "r1/t.json"))
+    (tmp_path / blocked).parent.mkdir(exist_ok=True)
+    (tmp_path / blocked).write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(NotADirectoryError, match="is no folder"):
+        split(path, tmp_path / "back")
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / blocked).read_text() == "mine"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_was_put_in_place_is_taken_away_where_the_rest_cannot_be(
+    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = of_files(tmp_path / "traces", ("r0/t.json", "r1/t.json"))
+    if there:
+        (tmp_path / "new" / "back" / "r0").mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+    move = Path.replace
+
+    def fails(self: Path, target: Path) -> Path:
+        if target.parent.name == "r1":
+            raise PermissionError(13, os.strerror(13), str(target))
+        return move(self, target)
+
+    monkeypatch.setattr(Path, "replace", fails)
+    with pytest.raises(PermissionError):
+        split(path, tmp_path / "new" / "back")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_link_to_nothing_is_not_written_over(tmp_path: Path) -> None:
+    path = of_files(tmp_path / "traces", ("r0.json", "r1.json"))
+    (tmp_path / "back").mkdir()
+    (tmp_path / "back" / "r1.json").symlink_to("nowhere")
+    with pytest.raises(FileExistsError, match=r"r1\.json"):
+        split(path, tmp_path / "back")
+    assert [file.name for file in (tmp_path / "back").iterdir()] == ["r1.json"]
