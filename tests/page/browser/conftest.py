@@ -16,9 +16,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 EXAMPLE = Path(__file__).parents[3] / "examples" / "tp4-fsdp2"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    """A browser without a window; skips where there is none."""
+    """A browser without a window; skips where there is none.
+
+    It ends with the tests of this folder: while it runs, so does an event loop of its own,
+    and tests elsewhere could not run theirs.
+    """
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
@@ -29,7 +33,7 @@ def browser() -> Iterator[Any]:
         one.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def report() -> Callable[..., Path]:
     """Run `synctax report` on traces, as users do."""
 
@@ -43,13 +47,13 @@ def report() -> Callable[..., Path]:
     return report
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def example(browser: Any, report: Callable[..., Path], tmp_path_factory: Any) -> Path:
     """The page of the example with known answers, made once if a browser is there."""
     return report(EXAMPLE, tmp_path_factory.mktemp("page") / "example.html")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def opened(browser: Any, example: Path) -> Iterator[tuple[Any, list[str]]]:
     """The page of the example, opened once, and what went wrong in it."""
     context = browser.new_context(
