@@ -140,6 +140,18 @@ def percent(share: float | None) -> str:
     return f"{value:.1f} %" if near else f"{value:,.0f} %"
 
 
+def level_text(level: float) -> str:
+    """Write the level of an interval, or a share of false alarms, with all its digits.
+
+    Examples
+    --------
+    >>> level_text(0.95), level_text(0.975), level_text(0.9999), level_text(1 - 0.9999)
+    ('95 %', '97.5 %', '99.99 %', '0.01 %')
+    """
+    # without what floats add to it: 100 * 0.57 is 56.99999999999999
+    return f"{100 * level:.8g} %"
+
+
 def signed(share: float | None) -> str:
     """Write a change as a percentage with its sign.
 

@@ -13,7 +13,7 @@ from synctax.bandwidth.crossing import LARGEST_N
 from synctax.bandwidth.sweep import Wait
 from synctax.bandwidth.topology import LEAST_RANKS
 from synctax.errors import SynctaxError
-from synctax.texts import time_us
+from synctax.texts import level_text, time_us
 
 if TYPE_CHECKING:
     from synctax.evt.tax import Method, TaxModel
@@ -197,7 +197,9 @@ def _described(model: "TaxModel", asked: "Method | None", called: str, name: str
     kind = interval_kind(model, method)
     part = getattr(model, method)
     level = 0.95 if part.curve is None else part.curve.level
-    words += ", no interval" if kind == "none" else f", {100 * level:g} % interval ({kind})"
+    words += (
+        ", no interval" if kind == "none" else f", {level_text(level)} interval ({kind})"
+    )
     return Tax(model, method, name, words, (*notes, *_told(model, method)))
 
 

@@ -20,7 +20,7 @@ from synctax.comparison.stats import Draws, Estimate
 from synctax.comparison.trend_parts import Line
 from synctax.comparison.units import units_of
 from synctax.notes import Note
-from synctax.texts import percent
+from synctax.texts import level_text
 
 MEDIAN, TAIL = 0.5, 0.9
 """Quantiles of the tax that are told of every point."""
@@ -252,7 +252,7 @@ def without(
         )
         notes.append(Note(NO_MEAN, means, detail))
     if medians or tails:
-        level = percent(asked.level)
+        level = level_text(asked.level)
         detail = (
             f"{medians:,} medians and {tails:,} 90 % quantiles without an interval: at "
             f"{level} these take {least_values(MEDIAN, asked.level)} and "

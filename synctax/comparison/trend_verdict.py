@@ -8,7 +8,7 @@ import numpy as np
 from synctax.comparison.trend_changes import Change, left_out, means_us
 from synctax.comparison.trend_numbers import MIN_FOR_BREAK, MIN_FOR_TREND, points_needed
 from synctax.comparison.trend_parts import Line
-from synctax.texts import counted, p_equals, percent, signed_us, time_us
+from synctax.texts import counted, level_text, p_equals, percent, signed_us, time_us
 
 if TYPE_CHECKING:
     from synctax.comparison.trend import Trend
@@ -111,14 +111,10 @@ def _range(found: "Trend", value: float, low: float, high: float) -> str:
         value, low, high = -value, -high, -low
     if math.isnan(low):
         return f"{time_us(value)} (no interval)"
-    level = percent(found.options.level)
+    level = level_text(found.options.level)
     # a sign is told where the interval holds changes of either direction
     ends = " to ".join(signed_us(end).lstrip("+") for end in (low, high))
     return f"{time_us(value)} ({level}: {ends})"
-
-
-def _share(found: "Trend") -> str:
-    return f"{100 * found.options.alpha:.3g} %"
 
 
 def place(found: "Trend", point: int) -> str:
@@ -177,7 +173,7 @@ def _still(found: "Trend", still: list[tuple[Line, Change]]) -> list[str]:
     count = max(change.points.size for _line, change in still)
     what = "change" if count >= MIN_FOR_BREAK else "trend"
     text = f"{names}: no {what} over {counted(count, found.points.noun)}"
-    return [f"{text} beyond what chance shows in {_share(found)} of jobs"]
+    return [f"{text} beyond what chance shows in {level_text(found.options.alpha)} of jobs"]
 
 
 def _few(found: "Trend", few: list[Change]) -> list[str]:

@@ -8,7 +8,7 @@ from synctax.attribution.labels import CLASS_TEXT, short_name
 from synctax.comparison.likeness import Unlike
 from synctax.comparison.options import WORDS
 from synctax.comparison.stats import Difference
-from synctax.texts import number, percent, signed, signed_us, time_us
+from synctax.texts import level_text, number, percent, signed, signed_us, time_us
 
 if TYPE_CHECKING:
     from synctax.comparison.comparison import Comparison
@@ -120,7 +120,7 @@ def interval(found: Difference, level: float, *, per: str = "") -> str:
     if np.isnan(found.low):
         return f"{text} (no interval)"
     ends = f"{signed_us(found.low)} to {signed_us(found.high)}"
-    return f"{text} ({percent(level)}: {ends})"
+    return f"{text} ({level_text(level)}: {ends})"
 
 
 def _unlike(found: "Comparison") -> list[str]:

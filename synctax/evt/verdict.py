@@ -9,7 +9,7 @@ from synctax.evt.fit import LANDMARKS
 from synctax.evt.inputs import share_text
 from synctax.evt.tau import doubling_us
 from synctax.evt.tax import METHODS, SMALL_SHARE_OF_TAX, Method
-from synctax.texts import counted, decimals, number, percent, signed, time_us
+from synctax.texts import counted, decimals, level_text, number, percent, signed, time_us
 
 if TYPE_CHECKING:
     from synctax.evt.doubts import Check
@@ -135,17 +135,6 @@ def _small_share(fit: "EvtFit") -> str:
         f"do not take this for the job's tax: {percent(covered.tax_share)} of it is "
         f"described, the rest left out ({most}{also})"
     )
-
-
-def level_text(level: float) -> str:
-    """Write the level of an interval, with all its digits.
-
-    Examples
-    --------
-    >>> level_text(0.95), level_text(0.9999)
-    ('95 %', '99.99 %')
-    """
-    return f"{100 * level:.8g} %"
 
 
 def growth(fit: "EvtFit") -> str:

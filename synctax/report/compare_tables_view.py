@@ -9,7 +9,16 @@ import numpy as np
 from synctax.report import tables
 from synctax.report.compare_view import MARK
 from synctax.report.tables import Field, Sentence, column, records
-from synctax.texts import ABSENT, is_absent, number, percent, signed_us, time_us, with_sign
+from synctax.texts import (
+    ABSENT,
+    is_absent,
+    level_text,
+    number,
+    percent,
+    signed_us,
+    time_us,
+    with_sign,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -116,7 +125,7 @@ def fit(found: "Comparison", result: "Result") -> "list[RenderableType]":
             [with_sign(row["difference"], show) + _star(row) for row, show in cells],
         ),
         Field(
-            percent(found.options.level),
+            level_text(found.options.level),
             [
                 _from_to(row, "difference", "", partial(with_sign, show=show))
                 for row, show in cells
@@ -188,7 +197,7 @@ def _interval(
 ) -> Field:
     cells = [_from_to(row, name, unit, show) for row in rows]
     level = result.parameters.get("level")
-    return Field("interval" if level is None else percent(level), cells, rank=1)
+    return Field("interval" if level is None else level_text(level), cells, rank=1)
 
 
 def _from_to(row: dict[str, Any], name: str, unit: str, show: Callable[[Any], str]) -> str:

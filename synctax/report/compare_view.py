@@ -19,6 +19,7 @@ from synctax.report import tables
 from synctax.report.tables import Field, Sentence
 from synctax.texts import (
     ABSENT,
+    level_text,
     number,
     percent,
     rate_gb_per_s,
@@ -116,7 +117,7 @@ def _table(found: "Comparison") -> "RenderableType":
             Field(f"{statistic} A", cells(main, partial(_side, side="a")), rank=1),
             Field(f"{statistic} B", cells(main, partial(_side, side="b")), rank=1),
             Field("B − A", cells(main, partial(_change, found))),
-            Field(percent(found.options.level), cells(main, _ends), rank=2),
+            Field(level_text(found.options.level), cells(main, _ends), rank=2),
             *(
                 change(name, f"{_STATISTICS[name]} B − A", signed_us, rank(name, 3))
                 for name in more
@@ -190,10 +191,9 @@ def _footer(found: "Comparison") -> "list[RenderableType]":
     statistic = _WORDS[_statistic(found)]
     said = [f"columns A and B: {statistic}"]
     if found.changed.any():
-        level = found.options.level
         said.append(
             f"{MARK} more than chance explains, with all {found.tested} numbers looked "
-            f"at together (Benjamini-Hochberg, {percent(1 - level)})"
+            f"at together (Benjamini-Hochberg, {level_text(found.options.alpha)})"
         )
     said += [note.detail for note in found.notes if note.reason in _TOLD]
     return [Sentence(text) for text in said]

@@ -13,6 +13,7 @@ from synctax.texts import (
     ABSENT,
     counted,
     is_absent,
+    level_text,
     number,
     p_value,
     percent,
@@ -70,8 +71,6 @@ def growth(result: "Result") -> "RenderableType":
     result : Result
         Of `schema.FIT_EVT`.
     """
-    from synctax.evt.verdict import level_text
-
     rows, level = tables.records(result.frame), level_text(result.parameters["level"])
     fields = [
         column(rows, "n", "ranks"),

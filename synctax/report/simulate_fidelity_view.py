@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from synctax.cluster.fidelity import Distance, Fidelity
 from synctax.report.tables import Field, Sentence, table
-from synctax.texts import ABSENT, alike, counted, is_absent, number, seconds
+from synctax.texts import ABSENT, alike, counted, is_absent, level_text, number, seconds
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -40,7 +40,7 @@ def parts(fidelity: Fidelity) -> "Iterator[RenderableType]":
         Field("off by", [_shown(one, one.value) for one in rows]),
     ]
     if fidelity.resamples:
-        title = f"{100 * fidelity.level:g} % interval"
+        title = f"{level_text(fidelity.level)} interval"
         fields.append(Field(title, [_interval(one) for one in rows]))
     yield table(fields)
 

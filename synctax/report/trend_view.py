@@ -10,6 +10,7 @@ from synctax.report.text_plots import can_show_blocks
 from synctax.texts import (
     ABSENT,
     is_absent,
+    level_text,
     number,
     p_value,
     percent,
@@ -148,7 +149,7 @@ def _windows(
 
 def _legend(found: "Trend", rows: list[dict[str, Any]]) -> list[str]:
     """Say what columns and marks mean, and why there is no interval where there is none."""
-    noun, level = found.points.noun, percent(found.options.level)
+    noun, level = found.points.noun, level_text(found.options.level)
     without = sum(is_absent(row["tax_max_mean_us_lo"]) for row in rows)
     said = []
     if without < len(rows):
@@ -205,7 +206,7 @@ def _interval(found: "Trend", rows: list[dict[str, Any]]) -> list[Field]:
         for row in rows
         for low, high in [(row["tax_max_mean_us_lo"], row["tax_max_mean_us_hi"])]
     ]
-    return _known(Field(percent(found.options.level), cells, rank=1))
+    return _known(Field(level_text(found.options.level), cells, rank=1))
 
 
 def _last(row: dict[str, Any]) -> str:

@@ -196,13 +196,6 @@ def test_of_a_tail_without_a_mean_nothing_is_trusted(without_mean):
     assert "Gumbel" not in without_mean.fitted.refused["gev"]
 
 
-@pytest.mark.parametrize(
-    ("level", "text"), [(0.5, "50 %"), (0.95, "95 %"), (0.9999, "99.99 %")]
-)
-def test_a_level_is_told_with_its_digits(level, text):
-    assert verdict.level_text(level) == text
-
-
 def with_errors(fit, **errors):
     """The fit, as if predictors had missed held-out ranks by so much, within a tenth."""
     rows = [

@@ -22,7 +22,7 @@ from synctax.report.figures.style import (
     short,
     styled,
 )
-from synctax.texts import percent, signed_us, time_us
+from synctax.texts import level_text, signed_us, time_us
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +87,7 @@ def tax(found: Comparison) -> "Figure":
         caption(
             figure,
             f"Wait of the first rank to arrive, before (A) and after (B): {told} "
-            f"collectives. Differences of medians with {percent(found.options.level)} "
+            f"collectives. Differences of medians with {level_text(found.options.level)} "
             "intervals.",
         )
     return figure

@@ -6,7 +6,7 @@ import numpy as np
 
 from synctax.errors import SynctaxError
 from synctax.evt.methods import Method
-from synctax.evt.verdict import NAMES, level_text
+from synctax.evt.verdict import NAMES
 from synctax.report.figures.axes import is_wide, legend_above, logarithmic
 from synctax.report.figures.lettering import wrap
 from synctax.report.figures.style import (
@@ -18,7 +18,7 @@ from synctax.report.figures.style import (
     new_figure,
     styled,
 )
-from synctax.texts import counted, decimals, time_us
+from synctax.texts import counted, decimals, level_text, time_us
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

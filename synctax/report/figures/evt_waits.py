@@ -9,7 +9,6 @@ from synctax.errors import SynctaxError
 from synctax.evt.checks import MAX_REACH
 from synctax.evt.methods import Method
 from synctax.evt.segments import OVERALL
-from synctax.evt.verdict import level_text
 from synctax.report.figures.axes import (
     doubling,
     is_wide,
@@ -26,7 +25,7 @@ from synctax.report.figures.style import (
     new_figure,
     styled,
 )
-from synctax.texts import counted, is_absent, number
+from synctax.texts import counted, is_absent, level_text, number
 
 if TYPE_CHECKING:
     import pandas as pd

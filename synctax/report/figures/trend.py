@@ -17,7 +17,7 @@ from synctax.report.figures.style import (
     short,
     styled,
 )
-from synctax.texts import is_absent, percent
+from synctax.texts import is_absent, level_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,7 @@ def trend(found: "Trend", *, row: int = 0) -> "Figure":
     with styled():
         figure, axes = new_figure(panels, height_in=2.6 + 1.4 * (panels - 1))
         edges = _edges(x)
-        cut = _tax(axes[0], x, frame, percent(found.options.level))
+        cut = _tax(axes[0], x, frame, level_text(found.options.level))
         if change.finding in ("step_up", "step_down"):
             at = edges[int(change.largest.first)] if change.largest else edges[0]
             axes[0].axvline(at, color="black", linestyle=":", label="break")
@@ -105,7 +105,7 @@ def _words(found: "Trend", frame: "pd.DataFrame", *, cut: bool, culprits: bool) 
     last = "the rank that was last most often" + (
         "; the share of the tax that each class of culprit owes" if culprits else ""
     )
-    level = percent(found.options.level)
+    level = level_text(found.options.level)
     there = frame["tax_max_mean_us_lo"].notna()
     interval = f"with {level} interval" if there.any() else "no interval: too few steps"
     if there.any() and not there.all():
