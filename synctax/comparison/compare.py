@@ -1,6 +1,6 @@
 """Compare two runs, or two groups of runs of one setup."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -163,31 +163,46 @@ def _what_is_drawn(a: Side, b: Side) -> tuple[Note, ...]:
 
 
 def _unequal(a: Side, b: Side) -> tuple[Note, ...]:
-    """Say that intervals of sides of very unequal length may be too narrow."""
-    sizes, texts = [], []
-    for side, name in ((a, "A"), (b, "B")):
-        size, what = _length(side)
-        sizes.append(size)
-        texts.append(f"{name} has {counted(size, what)}")
-    if max(sizes) < UNEQUAL * min(sizes):
+    """Say that intervals of sides of very unequal length may be too narrow.
+
+    Both are counted in what both have: runs or windows where whole ones are drawn on both.
+    """
+    counts = ([(size(side), what) for side in (a, b)] for what, size in _SIZES)
+    one, two = next(both for both in counts if all(size for size, _ in both))
+    if max(one, two)[0] < UNEQUAL * min(one, two)[0]:
         return ()
     text = (
-        f"{' and '.join(texts)}: where the shorter side varies more, intervals are too "
-        "narrow; record as many of both"
+        f"A has {counted(*one)} and B has {counted(*two)}: where the shorter side varies "
+        "more, intervals are too narrow; record as many of both"
     )
     return (Note("unequal", 1, text),)
 
 
-def _length(side: Side) -> tuple[int, str]:
-    """Count what there is of a side, and say what."""
-    if len(side.runs) > 1:
-        return len(side.runs), "run"
-    run = side.runs[0]
-    if run.series.whole:
-        return len(run.series.windows), "window"
-    if run.stepped:
-        return len(run), "profiler step"
-    return int((run.unit >= 0).sum()), "collective"
+def _runs(side: Side) -> int:
+    return len(side.runs) if len(side.runs) > 1 else 0
+
+
+def _whole_windows(side: Side) -> int:
+    series = [run.series for run in side.runs]
+    return len(series[0].windows) if len(series) == 1 and series[0].whole else 0
+
+
+def _steps(side: Side) -> int:
+    stepped = all(run.stepped for run in side.runs)
+    return sum(run.steps for run in side.runs) if stepped else 0
+
+
+def _collectives(side: Side) -> int:
+    return sum(int((run.unit >= 0).sum()) for run in side.runs)
+
+
+_SIZES: tuple[tuple[str, Callable[[Side], int]], ...] = (
+    ("run", _runs),
+    ("window", _whole_windows),
+    ("profiler step", _steps),
+    ("collective", _collectives),
+)
+"""What the length of a side is counted in, and how; 0 where it has none of that."""
 
 
 def drawn_text(side: Side) -> str:
@@ -207,10 +222,10 @@ def drawn_text(side: Side) -> str:
         return _within_windows(run, side.draws.blocks)
     units = len(run)
     if run.stepped:
-        length = run.series.block_length
+        length = round(run.series.block_length * run.steps / units)
         how = f", drawn in blocks of {length}" if length > 1 else ", drawn one by one"
         few = "" if side.draws.blocks > 1 else ": too few to say what is chance"
-        return f"{units} profiler steps{how}{few}"
+        return f"{run.steps} profiler steps{how}{few}"
     used = int((run.unit >= 0).sum())
     each = max(round(run.series.block_length * used / units), 1)
     what = f"blocks of {each} neighbouring ones" if each > 1 else "single ones"
@@ -222,13 +237,17 @@ def drawn_text(side: Side) -> str:
 def _within_windows(run: Run, drawn: float) -> str:
     """Say what the draws of a run with a few windows hold."""
     count = len(run.series.windows)
-    what = "profiler steps" if run.stepped else "pieces of neighbouring collectives"
+    parts = (
+        f"{run.steps} profiler steps"
+        if run.stepped
+        else f"{len(run)} pieces of neighbouring collectives"
+    )
     if not drawn:
         return (
             f"{count} windows, one of them with a single step: too few to say what is "
             f"chance; record {LEAST_WINDOWS} windows or more, or more steps in each"
         )
     return (
-        f"{len(run)} {what}, drawn within each of {count} windows: what windows differ by "
+        f"{parts}, drawn within each of {count} windows: what windows differ by "
         f"is in no interval (it is with {LEAST_WINDOWS} windows)"
     )

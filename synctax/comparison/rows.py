@@ -84,9 +84,14 @@ class Row:
         took_part = steps = 0
         for run, slots in zip(self.side.runs, self.slots, strict=True):
             rows, _ = members(run.tax.matches.first, slots)
-            ranks = np.unique(run.tax.matches.table.rank[run.tax.matches.row[rows]]).size
+            found = run.tax.matches
+            there = np.unique(found.table.rank[found.row[rows]])
             took_part += rows.size
-            steps += ranks * (len(run) if run.stepped else 1)
+            if run.stepped:
+                steps += int(run.rank_steps[there].sum())
+            else:
+                # a rank has a position in every window
+                steps += len({found.ranks[at].rank for at in there.tolist()})
         return took_part / steps if steps else float("nan")
 
     def values(self) -> dict[str, F64]:
@@ -225,8 +230,11 @@ def _step_us(side: Side) -> Estimate:
         np.broadcast_to(np.arange(len(run)) + begin, run.time_us.shape).reshape(-1)
         for run, begin in zip(side.runs, side.begin, strict=True)
     ]
+    steps = np.concatenate([run.rank_steps for run in side.runs], axis=None)
     known = times > 0
-    return side.draws.mean(np.concatenate(units)[known], times[known])
+    return side.draws.ratio(
+        np.concatenate(units)[known], times[known], steps[known].astype(np.float64)
+    )
 
 
 def _of_step(row: Row) -> Estimate:

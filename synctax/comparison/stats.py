@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from synctax.arrays import F64, I64, Bool
+from synctax.comparison.quantiles import resampled_quantiles
 from synctax.comparison.resample import CELLS, Drawn
-
-BINS = 1_024
-"""Quantiles of resamples are looked up among so many of the values."""
 
 MOST_UNKNOWN = 0.1
 """Where a larger share of the resamples has no value, there is no interval."""
@@ -34,7 +32,7 @@ class Estimate:
     freedom : float
         Independent draws behind it, less one.
     units : int, optional
-        What it is of, such as steps; 0 where that is not known.
+        How many were drawn from, such as steps, or whole runs; 0 where that is not known.
     """
 
     value: float
@@ -76,7 +74,8 @@ def difference(a: Estimate, b: Estimate, level: float) -> Difference:
     Student's t with standard errors of the bootstrap, and Welch's degrees of freedom, but
     no more of them than two sides have whose units differ alike: where the error of a
     short side is small by chance, Welch would count on the units of the long one. Sides of
-    one length lose nothing by that.
+    one length lose nothing by that. Units are what is drawn: of runs that are drawn whole
+    it does not count how long they are.
 
     Parameters
     ----------
@@ -186,7 +185,7 @@ class Draws:
         resampled : (r,) float64
         """
         found = estimate(value, resampled, self.blocks, self.strata)
-        return replace(found, units=self.units)
+        return replace(found, units=self.drawn.scale.size)
 
     def ratio(self, unit: I64, over: F64, under: F64) -> Estimate:
         """Estimate one sum over another, such as a mean or a share.
@@ -298,36 +297,11 @@ class Draws:
         unit, values = unit[known], values[known]
         if not values.size:
             return [NOTHING for _ in q]
-        order = np.argsort(values, kind="stable")
-        bins = min(values.size, BINS)
-        ends = (np.arange(1, bins + 1) * values.size) // bins - 1
-        cell = np.searchsorted(ends, np.arange(values.size))
-        upper = values[order][ends]
-        lots = self.drawn.scale.size
-        place = self.drawn.lot[unit[order]] * bins + cell
-        counts = np.bincount(place, minlength=lots * bins).reshape(lots, bins)
-        found = np.empty((len(q), len(self.drawn.counts)))
-        for rows, each in self.drawn.parts(counts.astype(np.float64)):
-            cumulated = np.cumsum(each, axis=1)
-            total = cumulated[:, -1]
-            for at, one in enumerate(q):
-                found[at, rows] = _at(cumulated, upper, (total - 1) * one, total > 0)
+        resampled = resampled_quantiles(self.drawn, unit, values, q)
         return [
-            self.estimate(float(np.quantile(values, one)), resampled)
-            for one, resampled in zip(q, found, strict=True)
+            self.estimate(float(np.quantile(values, one)), again)
+            for one, again in zip(q, resampled, strict=True)
         ]
-
-
-def _at(cumulated: F64, upper: F64, place: F64, known: np.ndarray) -> F64:
-    """Interpolate between order statistics, as numpy does."""
-    low = np.floor(place)
-    share = place - low
-    last = cumulated[:, -1:] - 1
-    # half a count apart: sums of weights are whole but for rounding
-    below = (cumulated > low[:, None] + 0.5).argmax(axis=1)
-    above = (cumulated > np.minimum(low[:, None] + 1, last) + 0.5).argmax(axis=1)
-    found = (1 - share) * upper[below] + share * upper[above]
-    return np.where(known, found, np.nan)
 
 
 def benjamini_hochberg(p: F64) -> F64:

@@ -54,7 +54,7 @@ def intervals(
         Of this tax.
     asked : Options
     """
-    unit, _sizes, _stepped = units_of(tax)
+    unit = units_of(tax).unit
     return tuple(tuple(_of_line(line, unit, asked)) for line in lines)
 
 

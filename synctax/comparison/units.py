@@ -37,7 +37,8 @@ class Run:
     found : Attribution or None
     series : Series
     stepped : bool
-        Units are profiler steps, and no pieces of the window.
+        Units are profiler steps (of very many, neighbours are one unit), and no pieces of
+        the window.
     unit : (m,) int64
         Of each collective of `tax.matches`, -1 of those that do not count.
     end_ns : (r, u) int64
@@ -45,6 +46,10 @@ class Run:
         rank was not in it.
     time_us : (r, u) float64
         How long each unit took on each rank; 0 where that is not known.
+    steps : int
+        Profiler steps in all units; 0 where units are no steps.
+    rank_steps : (r, u) int64
+        Profiler steps of each unit that each rank was in; 0 where units are no steps.
     """
 
     tax: Tax
@@ -54,60 +59,98 @@ class Run:
     unit: I64
     end_ns: I64
     time_us: F64
+    steps: int
+    rank_steps: I64
 
     def __len__(self) -> int:
         return len(self.series)
 
 
-def run_of(tax: Tax, found: "Attribution | None" = None) -> Run:
+def run_of(tax: Tax, attributed: "Attribution | None" = None) -> Run:
     """Find the units of a run.
 
     Parameters
     ----------
     tax : Tax
         With a collective that counts.
-    found : Attribution, optional
+    attributed : Attribution, optional
         Of the same tax.
     """
-    unit, sizes, stepped = units_of(tax)
+    found = units_of(tax)
+    unit, sizes = found.unit, found.sizes
     length = block_length(_usual_rank(tax, unit, sum(sizes)), sizes)
-    end_ns, time_us = _times(tax, unit, sum(sizes), stepped=stepped)
-    return Run(tax, found, Series(tuple(sizes), length), stepped, unit, end_ns, time_us)
+    end_ns, time_us = _times(tax, unit, sum(sizes), stepped=found.stepped)
+    return Run(
+        tax=tax,
+        found=attributed,
+        series=Series(tuple(sizes), length),
+        stepped=found.stepped,
+        unit=unit,
+        end_ns=end_ns,
+        time_us=time_us,
+        steps=found.steps,
+        rank_steps=_rank_steps(tax, found),
+    )
 
 
-def units_of(tax: Tax) -> tuple[I64, list[int], bool]:
-    """Tell in which unit each collective of a run lies.
+@dataclass(frozen=True, slots=True)
+class Units:
+    """In which unit each collective of a run lies.
 
     Parameters
     ----------
-    tax : Tax
-
-    Returns
-    -------
     unit : (m,) int64
         Of each collective of `tax.matches`, -1 of those that do not count; ascending in
         time within a window.
     sizes : list of int
         Units of each window.
-    stepped : bool
-        Whether units are profiler steps, and no pieces of the window.
+    step : (m,) int64
+        Number of the profiler step of each collective among those of all windows, -1 where
+        `unit` is or where units are no steps.
+    steps : int
+        How many there are.
     """
-    step, windows = tax.matches.step, _windows(tax)
+
+    unit: I64
+    sizes: list[int]
+    step: I64
+    steps: int
+
+    @property
+    def stepped(self) -> bool:
+        """Whether units are profiler steps, and no pieces of the window."""
+        return self.steps > 0
+
+
+def units_of(tax: Tax) -> Units:
+    """Tell in which unit each collective of a run lies.
+
+    Parameters
+    ----------
+    tax : Tax
+    """
+    marked, windows = tax.matches.step, _windows(tax)
     least = 1 if len(windows) > 1 else LEAST_STEPS
     stepped = all(
-        np.unique(step[slots][step[slots] >= 0]).size >= least for slots in windows
+        np.unique(marked[slots][marked[slots] >= 0]).size >= least for slots in windows
     )
     # of many windows whole ones are drawn, however many units they have
     few = len(windows) < LEAST_WINDOWS
     most = MOST_UNITS // max(len(windows), 1) if few else MOST_UNITS
-    unit = np.full(len(tax.matches), -1, np.int64)
+    unit, step = np.full((2, len(tax.matches)), -1, np.int64)
     sizes: list[int] = []
+    steps = 0
     for slots in windows:
-        own = _by_step(step[slots]) if stepped else pieces_of(slots.size, most)
-        own = np.unique(pieces_of(int(own.max()) + 1, most)[own], return_inverse=True)[1]
-        unit[slots] = own.reshape(-1) + sum(sizes)
+        if stepped:
+            own = _by_step(marked[slots])
+            step[slots] = own + steps
+            steps += int(own.max()) + 1
+            own = pieces_of(int(own.max()) + 1, most)[own]
+        else:
+            own = pieces_of(slots.size, most)
+        unit[slots] = own + sum(sizes)
         sizes.append(int(own.max()) + 1)
-    return unit, sizes, stepped
+    return Units(unit, sizes, step, steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +257,23 @@ def _times(tax: Tax, unit: I64, units: int, *, stepped: bool) -> tuple[I64, F64]
         begin = np.concatenate([begin_ns[position : position + 1], ends[:-1]])
         time_us[position, there] = np.maximum(ends - begin, 0) / NS_PER_US
     return end, time_us
+
+
+def _rank_steps(tax: Tax, units: Units) -> I64:
+    """Count the steps of each unit that each rank was in, (r, u) int64."""
+    found, (ranks, length) = tax.matches, (len(tax.matches.ranks), sum(units.sizes))
+    if not units.stepped:
+        return np.zeros((ranks, length), np.int64)
+    step = np.repeat(units.step, np.diff(found.first))
+    inside = step >= 0
+    rank = found.table.rank[found.row[inside]].astype(np.int64)
+    there = np.zeros((ranks, units.steps), np.bool_)
+    there[rank, step[inside]] = True
+    unit_of_step = np.zeros(units.steps, np.int64)
+    unit_of_step[units.step[units.step >= 0]] = units.unit[units.step >= 0]
+    at_rank, at_step = np.nonzero(there)
+    cell = at_rank * length + unit_of_step[at_step]
+    return np.bincount(cell, minlength=ranks * length).reshape(ranks, length)
 
 
 def _begins_ns(tax: Tax, first_ns: I64) -> I64:

@@ -10,7 +10,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats as scipy_stats
 
-from synctax.comparison import resample, stats
+from synctax.comparison import quantiles, resample, stats
+from synctax.comparison.quantiles import BINS, Sample
 from synctax.comparison.resample import (
     MOST_UNITS,
     Drawn,
@@ -22,7 +23,6 @@ from synctax.comparison.resample import (
     strata,
 )
 from synctax.comparison.stats import (
-    BINS,
     NOTHING,
     Draws,
     Estimate,
@@ -201,12 +201,10 @@ def test_quantiles_are_those_of_the_values_that_were_drawn(pairs, q, seed):
     assert found.value == np.quantile(values, q)
     # two equal draws: the error is 0 unless the two differ from each other
     assert found.error == 0
-    from synctax.comparison.stats import _at
-
     order = np.argsort(values, kind="stable")
     cumulated = np.cumsum(weight[:, unit[order]], axis=1)
-    place = (cumulated[:, -1] - 1) * q
-    got = _at(cumulated, values[order], place, np.array([True]))
+    sample = Sample(cumulated, values[order], np.arange(values.size + 1))
+    got = sample.quantile(q)
     assert_allclose(got, np.quantile(again, q), rtol=1e-9, atol=1e-6)
 
 
@@ -218,6 +216,30 @@ def test_very_many_values_are_looked_up_in_bins():
     assert middle.value == np.median(values)
     # of independent values: sqrt(1/4n) over the density at the median, 1/2
     assert middle.error == pytest.approx(1 / np.sqrt(values.size), rel=0.3)
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9])
+def test_the_error_of_a_quantile_needs_no_bin_as_small_as_it_is(q, monkeypatch):
+    """Of values many times more than bins squared, the error is far below a bin."""
+    monkeypatch.setattr(quantiles, "BINS", 64)
+    count = 40 * 64**2
+    values = np.random.default_rng(1).exponential(size=count)
+    draws = draws_of([Series((2_000,), 1)], 400)
+    found = draws.quantile(np.arange(count) % 2_000, values, [q])[0]
+    # the density at a quantile of the exponential law is 1 - q
+    assert found.error == pytest.approx(np.sqrt(q / (1 - q) / count), rel=0.15)
+
+
+def test_a_quantile_within_a_gap_lies_on_either_side_of_it(monkeypatch):
+    """Of two values in one bin hardly any between them is made up."""
+    monkeypatch.setattr(quantiles, "BINS", 3)
+    values = np.repeat([1.0, 9.0], 500)
+    weights = np.random.default_rng(2).integers(0, 4, size=(200, 1000)).astype(float)
+    drawn = Drawn(weights, np.arange(1000), np.ones(1000))
+    again = quantiles.resampled_quantiles(drawn, np.arange(1000), values, [0.4996])
+    # numpy interpolates, too, where the place lies between the two
+    assert np.isin(again, [1.0, 9.0]).mean() > 0.95
+    assert {1.0, 9.0} <= set(again.ravel())
 
 
 def test_a_mean_has_the_error_of_means():
@@ -351,3 +373,27 @@ def test_intervals_of_whole_steps_hold_the_truth_as_often_as_they_say():
 
 def test_intervals_of_single_collectives_would_not():
     assert covered(8, 12, alone=True) < 0.8
+
+
+@pytest.mark.parametrize("whole", ["runs", "windows"])
+@pytest.mark.parametrize(("few", "many"), [(200, 4), (4, 200)])
+def test_how_long_runs_are_is_no_number_of_them(whole, few, many):
+    """Runs and windows that are drawn whole count as one each, and so do they vary."""
+    counts = (5, 20) if whole == "windows" else (2, 20)
+
+    def side(count: int, steps: int) -> list[Series]:
+        if whole == "windows":
+            return [Series((steps,) * count, 1)]
+        return [Series((steps,), 1)] * count
+
+    random, hits, pairs = np.random.default_rng(5), 0, 150
+    for _ in range(pairs):
+        found = []
+        for count, steps in zip(counts, (few, many), strict=True):
+            draws = draws_of(side(count, steps), 150, int(random.integers(1 << 30)))
+            late = random.normal(size=(count, 1)) + 0.3 * random.normal(size=(count, steps))
+            found.append(draws.mean(np.arange(count * steps), late.ravel()))
+        assert [one.units for one in found] == list(counts)
+        one = difference(found[0], found[1], 0.95)
+        hits += one.low <= 0 <= one.high
+    assert hits / pairs >= 0.93
