@@ -309,6 +309,13 @@ def test_few_maxima_are_all_drawn() -> None:
     assert "are drawn" not in root.by_id("fit").text
 
 
+def test_the_level_of_a_fit_is_embedded_and_none_is_in_the_script() -> None:
+    fit = fitted(60)
+    other = replace(fit, options=replace(fit.options, level=0.975))
+    assert data(parsed(page(small(), fit=other)))["fit"]["level"] == "97.5 %"
+    assert re.findall(r"\b9\d %", script().text) == []
+
+
 @given(count=st.integers(0, 10**6))
 def test_what_is_drawn_is_in_order_and_keeps_both_ends(count: int) -> None:
     places = drawn(count)

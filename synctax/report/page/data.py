@@ -9,6 +9,7 @@ from synctax.arrays import I64
 from synctax.report.page.columns import Columns
 from synctax.report.page.content import Content, Missing, Worth
 from synctax.report.page.paths import Paths
+from synctax.texts import level_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,6 +79,7 @@ def _fit(found: "EvtFit | Missing") -> dict[str, Any] | None:
         return None
     quantiles = found.points("qq")
     return {
+        "level": level_text(found.options.level),
         "pdf": _columns(found.points("pdf"), _BINS),
         "curve": _curve(found),
         "qq": _columns(quantiles.iloc[drawn(len(quantiles))], _QUANTILES),

@@ -162,7 +162,7 @@ def fit(content: Content, texts: Texts) -> Html:
         "fit",
         title,
         _list([headline(found), *found.verdict()], texts),
-        tables.growth(records(found.to_frame()), texts),
+        tables.growth(records(found.to_frame()), found.options.level, texts),
         chart("growth", maxima),
         chart("qq", maxima, more=fewer if points < count else ""),
         chart("pdf", maxima),

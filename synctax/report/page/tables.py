@@ -9,6 +9,7 @@ from synctax.report.page.markup import Html, Texts, element
 from synctax.texts import (
     ABSENT,
     is_absent,
+    level_text,
     number,
     p_value,
     percent,
@@ -222,8 +223,8 @@ def largest(rows: Sequence[Row], texts: Texts) -> Html:
     return table("table-largest", caption, columns, texts)
 
 
-def growth(rows: Sequence[Row], texts: Texts) -> Html:
-    """Lay out `schema.FIT_EVT`."""
+def growth(rows: Sequence[Row], level: float, texts: Texts) -> Html:
+    """Lay out `schema.FIT_EVT`, with intervals of a level."""
     columns = [
         column(rows, "n", "ranks"),
         column(rows, "tau_us", "Gumbel", time_us),
@@ -235,7 +236,10 @@ def growth(rows: Sequence[Row], texts: Texts) -> Html:
         *_bounds(rows, "tau_deviations", "deviations"),
         column(rows, "measured_us", "measured", time_us),
     ]
-    caption = "Mean wait of a rank by the number of ranks, by each predictor"
+    caption = (
+        "Mean wait of a rank by the number of ranks, by each predictor; from, to: "
+        f"intervals of {level_text(level)}"
+    )
     return table("table-fit", caption, columns, texts)
 
 

@@ -82,7 +82,7 @@ const qq = () => {
       xAxis: axis("quantile of the fit (z)", { scale: true }),
       yAxis: upright("measured (z)", { scale: true }),
       series: [
-        band("Gumbel, 95 %", bounds, colors.series[0]),
+        band(`Gumbel, ${data.fit.level}`, bounds, colors.series[0]),
         dots(gumbel.length, { name: "Gumbel", data: gumbel, color: colors.series[0] }),
         dots(gev.length, { name: "GEV", data: gev, color: colors.series[1], symbol: "triangle" }),
         diagonal(...extent(all)),
@@ -138,8 +138,8 @@ const growth = () => {
       xAxis: rankAxis(curves.flat()),
       yAxis: upright("mean wait of a rank", { ...logarithmic(duration), ...decades(curves, bands) }),
       series: [
-        band("Gumbel, 95 %", bands[0], colors.series[0]),
-        band("GEV, 95 %", bands[1], colors.series[1]),
+        band(`Gumbel, ${data.fit.level}`, bands[0], colors.series[0]),
+        band(`GEV, ${data.fit.level}`, bands[1], colors.series[1]),
         line("Gumbel", 0, gumbel),
         line("GEV", 1, gev),
         dots(measured.length, {
@@ -177,7 +177,7 @@ const bandwidth = () => {
   const series = [...lists].flatMap(([key, list], k) => {
     const color = { color: colors.series[k % SHARED] };
     return [
-      band(`${key}, 95 %`, positive(list.interval), colors.series[k % SHARED]),
+      band(`${key}, interval`, positive(list.interval), colors.series[k % SHARED]),
       line(`${key} with tax`, k, positive(list.with), {
         ...solid,
         ...color,
