@@ -21,12 +21,15 @@ class Spans:
     """How long the steps of every rank took on its GPU.
 
     One entry a rank and step (a rank, where none is marked): `position` (s,) int64 of the
-    rank, `point` (s,) int64, -1 for none, `ns` (s,) int64, `marked` (s,) bool.
+    rank, `point` (s,) int64, -1 for none, `ns` (s,) int64, `marked` (s,) bool. `spent_ns`
+    (s,) int64 is what waits are a share of: of whole windows it holds what comes after the
+    last collective, too, which no other step has at its end.
     """
 
     position: I64
     point: I64
     ns: I64
+    spent_ns: I64
     marked: np.ndarray
 
 
@@ -204,7 +207,7 @@ class _Who:
         size = len(self.tax.matches.ranks)
         there = np.unique(self.point * size + self.position)
         mine = np.isin(spans.point * size + spans.position, there) & (spans.point >= 0)
-        whole = np.bincount(spans.point[mine], spans.ns[mine], minlength=count)
+        whole = np.bincount(spans.point[mine], spans.spent_ns[mine], minlength=count)
         stepped = np.zeros(size, np.bool_)
         stepped[spans.position[spans.marked]] = True
         counts = self.in_step | ~stepped[self.position]
@@ -234,8 +237,8 @@ def _straggler(tax: Tax, slots: I64) -> Straggler | None:
 def _spans(tax: Tax, at: Points) -> Spans:
     """How long steps took: from the last collective of one to the last of the next.
 
-    As in `collectives.summary`: the host runs ahead, so its ranges do not say when the GPU
-    did the work of a step.
+    The first begins at its own mark. As in `collectives.summary`: the host runs ahead, so
+    its ranges do not say when the GPU did the work of a step.
     """
     found, table = tax.matches, tax.matches.table
     inside = table.step >= 0
@@ -253,19 +256,22 @@ def _spans(tax: Tax, at: Points) -> Spans:
         one = found.ranks[rank[entry]]
         if one.step_start_ns.size:
             first_ns[entry] = min(first_ns[entry], int(one.step_start_ns.min()))
-    for entry in np.flatnonzero(closes).tolist():
+    rest_ns = np.zeros(rank.size, np.int64)
+    for entry in np.flatnonzero(closes).tolist() if at.steps_each is None else ():
         one = found.ranks[rank[entry]]
         if one.step_end_ns.size:
-            last_ns[entry] = max(last_ns[entry], int(one.step_end_ns.max()))
+            rest_ns[entry] = max(0, int(one.step_end_ns.max()) - int(last_ns[entry]))
     before = np.where(opens, first_ns, np.concatenate([[0], last_ns[:-1]]))
     bare = [i for i, one in enumerate(found.ranks) if not one.step_number.size]
     widths = [found.ranks[i].window_end_ns - found.ranks[i].window_start_ns for i in bare]
+    ns = np.concatenate([np.maximum(last_ns - before, 0), np.array(widths, np.int64)])
     return Spans(
         position=np.concatenate([rank, np.array(bare, np.int64)]),
         point=np.concatenate(
             [_point_of(tax, at, rank, step), _point_of(tax, at, bare, None)]
         ),
-        ns=np.concatenate([np.maximum(last_ns - before, 0), np.array(widths, np.int64)]),
+        ns=ns,
+        spent_ns=ns + np.concatenate([rest_ns, np.zeros(len(bare), np.int64)]),
         marked=np.arange(rank.size + len(bare)) < rank.size,
     )
 

@@ -435,3 +435,15 @@ def test_a_window_in_which_nothing_counts_is_left_out():
     found = synctax.trend(measured(made, steps=1))
     assert found.to_frame()["iteration"].tolist() == [100, 200, 400, 500, 600]
     assert {note.reason: note.count for note in found.notes}["window_empty"] == 1
+
+
+def test_steps_last_as_long_as_compare_says(tmp_path):
+    # what follows the last collective of a window is no part of its last step
+    write(SynthJob(tp=2, fsdp=1, layers=1, steps=6, jitter=0.05), tmp_path)
+    tax = synctax.measure(synctax.load(tmp_path))
+    told = synctax.trend(tax, by="step").to_frame()
+    changes = synctax.compare(tax, tax).changes
+    mean = next(one for one in changes if one.quantity == "step_us_mean").found.a
+    of_step = told.groupby("first_step")["step_us_median"].first()
+    assert of_step.size == 6
+    assert of_step.mean() == pytest.approx(mean, rel=2e-3)
