@@ -168,7 +168,7 @@ def _hold(found: "Comparison", fail_above_us: float, fail_on: str) -> None:
     if rose:
         say(
             f"the gate passed (--fail-on {fail_on}, {number(fail_above_us)} µs), though "
-            f"this rose beyond chance: {'; '.join(rose)}"
+            f"this rose beyond chance or is new: {'; '.join(rose)}"
         )
 
 

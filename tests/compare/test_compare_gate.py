@@ -18,6 +18,7 @@ from synctax.comparison.stats import Difference, benjamini_hochberg, holm
 from synctax.errors import GateFailedError, SynctaxError
 from tests.compare.jobs import make, slow, tax_of
 
+SAME = Difference(50.0, 51.0, 1.0, -5.0, 7.0, 0.6)
 QUICK = ("--resamples", 200, "--no-fit", "--no-cache", "-q")
 
 
@@ -86,6 +87,50 @@ def test_what_rose_though_the_gate_passed_is_told(found):
         "median transfer of tp b",
         "median tax of tp a",
     ]
+
+
+DARK = Difference(50.0, 500.0, 450.0, np.nan, np.nan, np.nan)
+
+
+def only(side: str, us: float, op: str = "new") -> Change:
+    a, b = (us, np.nan) if side == "a" else (np.nan, us)
+    of_it = Difference(a, b, np.nan, np.nan, np.nan, np.nan)
+    counts = (9, 0) if side == "a" else (0, 9)
+    return Change("tp", op, "tax_max_us_median", of_it, counts)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "said"),
+    [
+        (row("dark", DARK), "median tax of tp dark rose by more and has no interval"),
+        (only("a", 5.0, "gone"), "tp gone only in A"),
+        (only("b", 500.0), r"median tax of tp new 500 µs \(only in B\), more than"),
+    ],
+    ids=["no interval", "only in A", "only in B"],
+)
+def test_a_proven_rise_fails_whatever_cannot_be_told_of_others(found, unknown, said):
+    proven = row("a", rise(490.0, 1e-9))
+    with pytest.raises(GateFailedError, match=said) as failed:
+        gate(of(found, unknown, proven), fail_above_us=50.0, fail_on="median")
+    assert "beyond chance: median tax of tp a +490 µs" in str(failed.value)
+    with pytest.raises(SynctaxError, match=said) as refused:
+        gate(of(found, unknown, row("a", SAME)), fail_above_us=50.0, fail_on="median")
+    assert not isinstance(refused.value, GateFailedError)
+
+
+def test_all_that_cannot_be_told_is_named(found):
+    made = of(found, row("dark", DARK), only("a", 5.0, "gone"), only("b", 500.0))
+    with pytest.raises(SynctaxError, match=r"gone only in A; .*tp new 500.*tp dark rose"):
+        gate(made, fail_above_us=50.0, fail_on="median")
+
+
+@pytest.mark.parametrize("fail_on", ["median", "step"])
+def test_what_is_new_and_small_is_told(found, fail_on):
+    """As it cannot have risen by more than it is."""
+    step = Change(None, None, "step_us_mean", SAME)
+    made = of(found, step, row("a", SAME), only("b", 40.0))
+    told = gate(made, fail_above_us=50.0, fail_on=fail_on)
+    assert told == ("median tax of tp new 40 µs (only in B)",)
 
 
 def test_the_step_is_held(found):
