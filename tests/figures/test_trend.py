@@ -87,9 +87,18 @@ def example():
     return tax, synctax.attribute(tax, workers=1)
 
 
-def test_one_window_is_no_figure():
-    with pytest.raises(SynctaxError, match="one window makes no trend"):
-        trend(made(count=1, slow_from=1))
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        ("window", "one window makes no trend; name a folder with several, or cut it"),
+        ("step", "one step makes no trend; name traces of several steps"),
+        (100, "one part makes no trend; cut the steps into shorter parts with --by"),
+    ],
+)
+def test_one_point_is_no_figure_and_what_was_done_is_not_advised(by, said):
+    delays_us = np.random.default_rng(0).exponential(10, (24, 4))
+    with pytest.raises(SynctaxError, match=said):
+        drawn([delays_us], by, steps=1 if by == "step" else 4)
 
 
 def drawn(delays_us, by="window", **options):

@@ -61,10 +61,8 @@ def trend(found: "Trend", *, row: int = 0) -> "Figure":
     """
     line, change = found.lines[row], found.changes[row]
     if change.points.size < TWO:
-        raise SynctaxError(
-            "one window makes no trend; name a folder with several, or cut it with "
-            "--by step"
-        )
+        noun = found.points.noun
+        raise SynctaxError(f"one {noun} makes no trend; {MORE_POINTS[noun]}")
     frame = found.to_frame()
     key = (line.part.role, line.part.op.label)
     frame = frame[(frame["group"] == key[0]) & (frame["op"] == key[1])]
@@ -94,6 +92,13 @@ def trend(found: "Trend", *, row: int = 0) -> "Figure":
         caption(figure, _words(found, frame, cut=cut, culprits=panels > TWO))
         return figure
 
+
+MORE_POINTS: Final = {
+    "window": "name a folder with several, or cut it with --by step",
+    "step": "name traces of several steps",
+    "part": "cut the steps into shorter parts with --by, or name traces of more steps",
+}
+"""What gives a trend more points, by what its points are."""
 
 TIMES: Final = {per: f"time ({per}s)" for per in ("hour", "minute", "second")}
 """What an axis of time is called, by what slopes are told per."""
