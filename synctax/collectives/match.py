@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from synctax.arrays import F64, I8, I32, I64, NS_PER_US
-from synctax.collectives.clock import ClockFit
+from synctax.collectives.clock import NO_LAG, ClockFit
 from synctax.collectives.group_clock import group_clocks, lags_ns, spread_ns
 from synctax.collectives.matches import Matches, Status
 from synctax.collectives.model import RankCollectives
@@ -18,6 +18,7 @@ from synctax.collectives.siblings import sibling_sets
 from synctax.collectives.status import Facts, judge, operations
 from synctax.collectives.union import sequence
 from synctax.notes import Note
+from synctax.texts import time_us
 from synctax.trace.discover import natural_key
 
 DEFAULT_END_TOLERANCE_US = 200.0
@@ -66,7 +67,7 @@ def match(
         _match_group(ranks, table, which, group, tolerance_ns)
         for which, group in enumerate(groups)
     ]
-    notes = (*notes, *_odd_clocks(ranks, groups, matched))
+    notes = (*notes, *_odd_clocks(ranks, groups, table, matched, tolerance_ns))
     return _assemble(ranks, table, groups, matched, notes)
 
 
@@ -194,22 +195,41 @@ def _match_group(
 def _odd_clocks(
     ranks: tuple[RankCollectives, ...],
     groups: tuple[JobGroup, ...],
+    table: Participations,
     matched: list["_Slots"],
+    tolerance_ns: float,
 ) -> list[Note]:
     """Say where clocks differ that are on one host: hosts or matches may be wrong."""
     odd: dict[int, float] = {}
     for group, part in zip(groups, matched, strict=True):
-        if not _one_host(ranks, group.members):
+        if not part.clocks or not _one_host(ranks, group.members):
             continue
-        for position, clock in part.clocks.items():
+        present = np.unique(table.rank[part.rows]).tolist()
+        # the reference is first: of two clocks it is the other that is named
+        positions = sorted(present, key=lambda position: position in part.clocks)
+        offset_ns = [part.clocks.get(one, NO_LAG).offset_ns for one in positions]
+        far_ns = _far_ns(np.array(offset_ns), tolerance_ns)
+        for position, own_ns in zip(positions, far_ns.tolist(), strict=True):
             rank = ranks[position].rank
-            odd[rank] = max(odd.get(rank, 0.0), abs(clock.offset_ns))
+            if own_ns:
+                odd[rank] = max(odd.get(rank, 0.0), own_ns)
     if not odd:
         return []
-    apart_us = max(odd.values()) / NS_PER_US
+    apart = time_us(max(odd.values()) / NS_PER_US)
     some = ", ".join(map(str, sorted(odd)[:8]))
-    text = f"ranks of one host with clocks up to {apart_us:,.0f} µs apart: {some}"
+    text = f"ranks of one host with clocks up to {apart} apart: {some}"
     return [Note("clocks_of_one_host_differ", len(odd), text)]
+
+
+def _far_ns(offset_ns: F64, tolerance_ns: float) -> F64:
+    """Tell how far each clock is from that with which most agree; 0 for those that do.
+
+    Where all agree with it, though not with each other, the distances as they are.
+    """
+    apart_ns = np.abs(offset_ns[:, np.newaxis] - offset_ns)
+    from_most_ns: F64 = apart_ns[np.argmax((apart_ns <= tolerance_ns).sum(axis=1))]
+    far = from_most_ns > tolerance_ns
+    return np.where(far, from_most_ns, 0.0) if far.any() else from_most_ns
 
 
 def _one_host(ranks: tuple[RankCollectives, ...], members: tuple[int, ...]) -> bool:
