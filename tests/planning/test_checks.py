@@ -400,7 +400,7 @@ def test_one_group_of_another_size_is_named():
     groups = [g for g in groups_of(layout) if g.ranks != (4, 5, 6, 7)]
     halves = [group("tp", (4, 5)), group("tp", (6, 7))]
     check = one(group_sizes(job([*groups, *halves], in_blocks(4)), None), "size", "tp")
-    assert check.found == "3 of 4 ranks, 2 of 2"
+    assert check.found == "3 groups of 4 ranks, 2 of 2"
     assert [wrong.ranks for wrong in check.broken] == [(4, 5), (6, 7)]
     assert check.broken[0].hosts == ("node1",)
 
@@ -596,7 +596,7 @@ def test_a_remark_never_fails_and_a_warning_only_where_it_is_asked_for():
 
 @pytest.mark.parametrize(
     ("sizes", "said"),
-    [([], "none"), ([4], "1 of 4 ranks"), ([2, 8, 8], "2 of 8 ranks, 1 of 2")],
+    [([], "none"), ([4], "1 group of 4 ranks"), ([2, 8, 8], "2 groups of 8 ranks, 1 of 2")],
 )
 def test_sizes_are_counted_largest_first(sizes, said):
     assert tally(sizes) == said

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from synctax.planning.verify.observed import Observed, ObservedGroup
+from synctax.texts import counted
 
 Level = Literal["rule", "warning", "remark"]
 """A broken rule fails a job; a warning does where it is asked for; a remark never does."""
@@ -84,13 +85,16 @@ def broken(observed: Observed, group: ObservedGroup, found: str) -> Broken:
 
 
 def tally(sizes: Sequence[int]) -> str:
-    """Count groups by size.
+    """Count groups by size, largest first.
 
     Examples
     --------
     >>> tally([8, 8, 4]), tally([])
-    ('2 of 8 ranks, 1 of 4', 'none')
+    ('2 groups of 8 ranks, 1 of 4', 'none')
     """
     counts = {size: sizes.count(size) for size in sorted(set(sizes), reverse=True)}
-    parts = [f"{count:,} of {size:,}" for size, count in counts.items()]
-    return ", ".join([f"{parts[0]} ranks", *parts[1:]]) if parts else "none"
+    if not counts:
+        return "none"
+    (size, count), *rest = counts.items()
+    first = f"{counted(count, 'group')} of {counted(size, 'rank')}"
+    return ", ".join([first, *(f"{count:,} of {size:,}" for size, count in rest)])
