@@ -378,7 +378,9 @@ def _nothing_found(targets: Sequence[str], skipped: list[Skipped], ignored: int)
             "(.json, .json.gz, .json.zst), as tensorboard_trace_handler writes them"
         )
     shown = "; ".join(
-        f"{s.path} {s.reason}" + (f": {s.remedy}" if s.remedy else "") for s in skipped[:3]
+        f"{'it' if s.path == where else s.path} {s.reason}"
+        + (f": {s.remedy}" if s.remedy else "")
+        for s in skipped[:3]
     )
     more = f"; and {len(skipped) - 3} more" if len(skipped) > 3 else ""
     return f"no trace in {where}: {shown}{more}"

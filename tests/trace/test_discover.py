@@ -243,6 +243,15 @@ def test_a_folder_of_junk_says_what_is_there_and_what_was_expected(tmp_path):
         discover([str(tmp_path)])
 
 
+def test_a_file_that_is_named_and_no_trace_is_named_once(tmp_path):
+    lone = tmp_path / "notes"
+    lone.write_text("some words")
+    with pytest.raises(BadInputError) as caught:
+        discover([str(lone)])
+    assert str(caught.value).startswith(f"no trace in {lone}: it is text: ")
+    assert str(caught.value).count(str(lone)) == 1
+
+
 def test_a_folder_of_other_json_says_why_each_is_no_trace(tmp_path):
     write(tmp_path / "a.json", '{"nodes": [], "schema": "1.1.1"}')
     with pytest.raises(BadInputError, match=r"a\.json"):
