@@ -75,6 +75,15 @@ class Points:
         """What a point is, in words: a window, a step, or a part of a window."""
         return {None: "window", 1: "step"}.get(self.steps_each, "part")
 
+    @property
+    def counts(self) -> str:
+        """What `iteration` counts: iterations that names of windows tell, or steps."""
+        if self.steps_each == 1:
+            return "step"
+        numbers = zip(self.iteration.tolist(), self.window, strict=True)
+        named = self.steps_each is None and all(str(one) in name for one, name in numbers)
+        return "iteration" if named else "first step"
+
 
 def points(tax: Tax, steps_each: int | None) -> Points:
     """Cut a job into points.

@@ -190,8 +190,7 @@ def _when(found: "Trend", rows: list[dict[str, Any]]) -> Field:
     """Name the points by what the reader knows: iteration, window, step, or time."""
     at = found.points
     if not is_absent(rows[0]["iteration"]):
-        title = "iteration" if at.steps_each is None else "step"
-        return column(rows, "iteration", title, number)
+        return column(rows, "iteration", at.counts, number)
     if at.steps_each is None and len(set(at.window)) > 1:
         return column(rows, "window", "window", str)
     if not is_absent(rows[0]["at_s"]):

@@ -11,6 +11,7 @@ import synctax
 from synctax.cli import main
 from synctax.collectives.model import Op
 from synctax.comparison.options import Options
+from synctax.comparison.trend_changes import changes
 from synctax.errors import BadInputError, FitError, SynctaxError
 from synctax.report import trend_view
 from synctax.report.output import Result
@@ -180,6 +181,25 @@ def renamed(ranks, *, same_time):
     ]
 
 
+@pytest.mark.parametrize(
+    ("count", "by", "title"),
+    [
+        (1, "window", "first step"),
+        (1, 2, "first step"),
+        (1, "step", "step"),
+        (3, "window", "iteration"),
+        (3, 2, "first step"),
+    ],
+)
+def test_iterations_are_called_so_where_windows_name_them(count, by, title):
+    found = synctax.trend(measured(steady(count=count)), by=by)
+    result = Result(TREND, found.to_frame(), {}, (), {})
+    lines = to_text(trend_view.parts(found, result)).splitlines()
+    # of the table of points, which is the last
+    head = max(i for i, line in enumerate(lines) if set(line) == {"─"}) - 1
+    assert lines[head].startswith(f"{title}  ")
+
+
 def test_windows_without_a_number_stand_by_time_and_else_one_after_the_other():
     ranks = windows(steady(count=12))
     timed = synctax.trend(synctax.measure(renamed(ranks, same_time=False)))
@@ -281,6 +301,12 @@ def test_orders_of_many_points_that_no_memory_holds_are_refused():
     tax = measured([late], steps=1_200)
     with pytest.raises(SynctaxError, match="take 16,680 resamples or fewer, or more steps"):
         synctax.trend(tax, by="step", options=Options(resamples=100_000))
+
+
+def test_answers_about_many_rows_that_no_memory_holds_are_refused():
+    found = synctax.trend(measured(steady(8)))
+    with pytest.raises(SynctaxError, match="take 66,666 resamples or fewer, or fewer rows"):
+        list(changes(found.points, found.lines * 100, Options(resamples=100_000)))
 
 
 def test_two_hundred_windows_have_a_row_each():

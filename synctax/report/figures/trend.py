@@ -126,8 +126,7 @@ def _words(found: "Trend", frame: "pd.DataFrame", *, cut: bool, culprits: bool) 
 def _axis(found: "Trend", frame: "pd.DataFrame") -> tuple[np.ndarray, str]:
     """Where each point stands, and what that is called."""
     if not is_absent(frame["iteration"].iloc[0]):
-        word = "iteration" if found.points.steps_each is None else "step"
-        return frame["iteration"].to_numpy(float), word
+        return frame["iteration"].to_numpy(float), found.points.counts
     if found.points.per in TIMES:
         return found.points.x[frame["point"].to_numpy(int)], TIMES[found.points.per]
     return frame["point"].to_numpy(float), found.points.per
