@@ -107,10 +107,26 @@ class Comparison:
         """How many numbers are looked at together: those that have a p-value."""
         return int(sum((~np.isnan(p)).sum() for p in self._families))
 
-    @property
+    @cached_property
     def changed(self) -> np.ndarray:
         """Which of `changes` are real at the level, (k,) bool."""
         return self.is_change(self.p_adjusted)
+
+    def has_changed(self, one: Change | None) -> bool:
+        """Tell whether a number is called changed; one that is not there is not.
+
+        Parameters
+        ----------
+        one : Change or None
+            As `find` returns it.
+        """
+        return one is not None and id(one) in self._real
+
+    @cached_property
+    def _real(self) -> frozenset[int]:
+        """Those of `changes` that are real, by identity."""
+        pairs = zip(self.changes, self.changed.tolist(), strict=True)
+        return frozenset(id(one) for one, real in pairs if real)
 
     def is_change(self, p_adjusted: F64) -> np.ndarray:
         """Tell which adjusted p-values are called changes; (k,) bool.
@@ -119,7 +135,7 @@ class Comparison:
         ----------
         p_adjusted : (k,) float64
         """
-        found: np.ndarray = p_adjusted <= 1 - self.options.level
+        found: np.ndarray = p_adjusted <= self.options.alpha
         return found
 
     @cached_property

@@ -30,7 +30,10 @@ from synctax.comparison.trend_slopes import Slope, slope
 from synctax.errors import SynctaxError
 
 MOST_CELLS = 20_000_000
-"""Points times random orders of them: 160 MB of numbers."""
+"""Random orders of points, times points or times questions: 160 MB of numbers each."""
+
+QUESTIONS = 3
+"""Of a line, at most: trend, break, and a rank that became worse."""
 
 MOST_RANKS = 32
 """So many ranks of a line are looked at: those that most is owed by over all points, which
@@ -120,13 +123,20 @@ def changes(at: Points, lines: Sequence[Line], options: Options) -> Iterator[Cha
     Raises
     ------
     SynctaxError
-        If there are too many points for so many orders of them.
+        If there are too many points, or lines, for so many orders of them.
     """
     if len(at) * options.resamples > MOST_CELLS:
         raise SynctaxError(
             f"{options.resamples:,} random orders of {len(at):,} points are too many to "
             f"be held; take {MOST_CELLS // len(at):,} resamples or fewer, or more steps a "
             "point"
+        )
+    if QUESTIONS * len(lines) * options.resamples > MOST_CELLS:
+        most = MOST_CELLS // (QUESTIONS * len(lines))
+        raise SynctaxError(
+            f"answers about {len(lines):,} rows in {options.resamples:,} random orders are "
+            f"too many to be held; take {most:,} resamples or fewer, or fewer rows "
+            "(--group, --op)"
         )
     r = 0.0 if at.steps_each is None else _correlation(lines)
     block, alpha = block_for(r), options.alpha

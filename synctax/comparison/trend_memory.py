@@ -26,7 +26,8 @@ def correlation(y: F64) -> float:
     Parameters
     ----------
     y : (n,) float64
-        In order; at least `MIN_FOR_BREAK`.
+        In order; at least two. Of fewer than `MIN_FOR_BREAK` what is given back outweighs
+        what can be measured: mostly they pass for correlated, and nothing is said of them.
     """
     first = place_of_break(y)
     rest = np.concatenate([one - np.median(one) for one in (y[:first], y[first:])])

@@ -231,10 +231,14 @@ def adjusted(sizes: Sequence[F64]) -> list[float]:
     """
     if not sizes:
         return []
-    p = np.array([_own_p(one) for one in sizes])
-    order = np.argsort(p[:, 0], kind="stable")
-    left = np.minimum.accumulate(p[order[::-1]], axis=0)[::-1]
-    steps = (left <= p[order, :1] + 1e-12).mean(axis=1)
+    own = np.array([float((one >= one[0]).mean()) for one in sizes])
+    order = np.argsort(own, kind="stable")
+    steps = np.empty(order.size)
+    left = np.full(sizes[0].size, np.inf)
+    # from the least sure on, so that one array holds the least of all that are left
+    for place in range(order.size - 1, -1, -1):
+        np.minimum(left, _own_p(sizes[order[place]]), out=left)
+        steps[place] = (left <= own[order[place]] + 1e-12).mean()
     result = np.empty(order.size)
     result[order] = np.maximum.accumulate(steps)
     return [float(one) for one in result]
@@ -250,8 +254,11 @@ def least_attainable(sizes: Sequence[F64], clear: F64) -> float:
     clear : (1 + b,) float64
         The same of the clearest answer.
     """
-    p = np.array([_own_p(one) for one in (clear, *sizes)])
-    return float((p.min(axis=0) <= p[0, 0] + 1e-12).mean())
+    least = _own_p(clear)
+    clearest = float(least[0])
+    for one in sizes:
+        np.minimum(least, _own_p(one), out=least)
+    return float((least <= clearest + 1e-12).mean())
 
 
 def points_needed(questions: int, alpha: float) -> int:

@@ -8,7 +8,7 @@ from synctax.attribution.labels import CLASS_TEXT, short_name
 from synctax.comparison.likeness import Unlike
 from synctax.comparison.options import WORDS
 from synctax.comparison.stats import Difference
-from synctax.texts import level_text, number, percent, signed, signed_us, time_us
+from synctax.texts import counted, level_text, number, percent, signed, signed_us, time_us
 
 if TYPE_CHECKING:
     from synctax.comparison.comparison import Comparison
@@ -76,13 +76,13 @@ def worth_telling(found: "Comparison") -> "list[Change]":
     told = [found.find(None, None, STEP)]
     for row in found.rows:
         taxes = (found.find(*row, name) for name in TAXES)
-        told.append(next((one for one in taxes if changed(found, one)), None))
+        told.append(next((one for one in taxes if found.has_changed(one)), None))
         told.append(found.find(*row, TRANSFER))
     real = [
         one
         for one in told
         if one is not None
-        and changed(found, one)
+        and found.has_changed(one)
         and (one.quantity in TAXES or _worth(one.found))
     ]
     return sorted(real, key=lambda one: -a_step_us(one))
@@ -128,14 +128,6 @@ def _unlike(found: "Comparison") -> list[str]:
     return [f"not like with like: {n.detail}" for n in found.notes if n.reason in kinds]
 
 
-def changed(found: "Comparison", one: "Change | None") -> bool:
-    """Whether a number of a comparison is called changed."""
-    if one is None:
-        return False
-    at = next(i for i, other in enumerate(found.changes) if other is one)
-    return bool(found.changed[at])
-
-
 def named(one: "Change") -> str:
     """Name a number of a comparison: of which row, and what of it.
 
@@ -178,11 +170,13 @@ def _none(found: "Comparison") -> str:
             "whether anything changed cannot be told: a side has too few steps or "
             "collectives to say what is chance"
         )
+    dark = _not_told(found)
     every = (found.changed, found.caused_changed, found.fit_changed)
     if any(one.any() for one in every):
-        return "the tax of no row changed by more than chance explains"
+        return f"the tax of no row changed by more than chance explains{_besides(dark)}"
     return (
         f"{NO_CHANGE}: none of {found.tested} numbers differs by more than chance explains"
+        f"{_besides(dark)}"
     )
 
 
@@ -311,13 +305,36 @@ def _fit(found: "Comparison") -> list[str]:
 
 
 def _same(found: "Comparison", taxes: int) -> str:
-    """Count what did not change."""
-    both = [row for row in found.rows if _both(found, *row)]
-    same = len(both) - taxes
-    if not taxes or same <= 0:
+    """Count rows whose tax did not change, and those of which that cannot be told."""
+    if not taxes:
         return ""
+    dark = _not_told(found)
+    same = sum(_both(found, *row) for row in found.rows) - taxes - dark
+    if same <= 0:
+        others = "1 other row" if dark == 1 else f"{dark} other rows"
+        return f"whether the tax of {others} changed cannot be told" if dark else ""
     rows = "row" if same == 1 else "rows"
-    return f"the tax of {same} other {rows} did not change by more than chance explains"
+    return (
+        f"the tax of {same} other {rows} did not change by more than chance explains"
+        f"{_besides(dark)}"
+    )
+
+
+def _besides(dark: int) -> str:
+    """Say of how many rows it cannot be told, after what is said of others."""
+    return f" (that of {counted(dark, 'row')} cannot be told)" if dark else ""
+
+
+def _not_told(found: "Comparison") -> int:
+    """Count rows of both sides of which no tax has an interval."""
+    every = [
+        [found.find(*row, name) for name in TAXES]
+        for row in found.rows
+        if _both(found, *row)
+    ]
+    return sum(
+        all(one is None or np.isnan(one.found.p) for one in taxes) for taxes in every
+    )
 
 
 def _both(found: "Comparison", group: str, op: str) -> bool:

@@ -11,7 +11,6 @@ from synctax.comparison.verdict import (
     STEP,
     TAXES,
     TRANSFER,
-    changed,
     verdict,
     worth_telling,
 )
@@ -169,7 +168,7 @@ def _change(
 ) -> str:
     if one is None or np.isnan(one.found.difference):
         return f"only in {one.only_in.upper()}" if one and one.only_in else ABSENT
-    return show(one.found.difference) + (MARK if changed(found, one) else " ")
+    return show(one.found.difference) + (MARK if found.has_changed(one) else " ")
 
 
 def _ends(one: "Change | None") -> str:

@@ -15,7 +15,7 @@ from synctax.comparison.options import Options
 from synctax.comparison.rows import Change
 from synctax.comparison.stats import Difference, Estimate
 from synctax.comparison.units import run_of
-from synctax.comparison.verdict import MOST_LEADS, verdict
+from synctax.comparison.verdict import MOST_LEADS, TRANSFER, verdict
 from synctax.notes import Note
 from synctax.report import compare_tables_view, compare_view
 from synctax.report.output import Result
@@ -25,6 +25,8 @@ from tests.compare.jobs import make, tax_of
 
 RISE = Difference(50.0, 80.0, 30.0, 20.0, 40.0, 1e-6)
 SAME = Difference(50.0, 51.0, 1.0, -5.0, 7.0, 0.6)
+SAME_OF_TWO = "the tax of 2 other rows did not change by more than chance explains"
+DARK = Difference(10.0, 900.0, 890.0, np.nan, np.nan, np.nan)
 UNKNOWN = Difference(50.0, 51.0, 1.0, np.nan, np.nan, np.nan)
 
 
@@ -79,6 +81,43 @@ def test_what_changed_by_most_time_a_step_leads_whatever_it_is(found):
 def test_rows_that_did_not_change_are_counted(found):
     said = told(found, change("a", RISE), change("b", SAME), change("c", SAME))
     assert said[-1] == "the tax of 2 other rows did not change by more than chance explains"
+
+
+@pytest.mark.parametrize(
+    ("dark", "same", "said"),
+    [
+        (1, 0, "whether the tax of 1 other row changed cannot be told"),
+        (2, 0, "whether the tax of 2 other rows changed cannot be told"),
+        (1, 2, f"{SAME_OF_TWO} (that of 1 row cannot be told)"),
+    ],
+)
+def test_rows_that_cannot_be_told_are_not_counted_as_the_same(found, dark, same, said):
+    unknown = [change(f"dark{at}", DARK) for at in range(dark)]
+    others = [change(f"same{at}", SAME) for at in range(same)]
+    assert told(found, change("a", RISE), *unknown, *others)[-1] == said
+
+
+def test_no_change_is_not_said_of_rows_that_cannot_be_told(found):
+    many = "(that of 2 rows cannot be told)"
+    unknown = [change("b", DARK), change("c", DARK)]
+    said = told(found, change("a", SAME), *unknown)
+    assert said[0].endswith(f"differs by more than chance explains {many}")
+    said = told(found, change("a", SAME), change("a", RISE, TRANSFER), *unknown)
+    assert said[1] == f"the tax of no row changed by more than chance explains {many}"
+
+
+def test_a_number_is_changed_at_the_level_itself(found):
+    """Where 1 - 0.9 is a little less than 0.1."""
+    at_level = Difference(50.0, 80.0, 30.0, 0.0, 60.0, 0.1)
+    made = replace(found, changes=(change("a", at_level),), options=Options(level=0.9))
+    assert made.changed.all()
+
+
+def test_each_number_is_known_to_have_changed_or_not(found):
+    changes = (change("a", RISE), change("a", SAME, TRANSFER), change("b", RISE))
+    made = replace(found, changes=changes)
+    assert [made.has_changed(one) for one in changes] == made.changed.tolist()
+    assert not made.has_changed(None)
 
 
 def test_other_changes_without_one_of_the_tax_are_no_no_change(found):

@@ -1,6 +1,7 @@
 """Slopes, breaks and p-values of short series."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -180,6 +181,38 @@ def test_a_question_more_makes_no_answer_surer():
     assert alone <= together
     assert adjusted([sizes[0], sizes[0]]) == [alone, alone]
     assert adjusted([]) == []
+
+
+SIZES = hnp.arrays(
+    np.float64,
+    st.tuples(st.integers(1, 6), st.integers(2, 30)),
+    elements=st.integers(0, 9).map(float),
+)
+
+
+@given(SIZES)
+def test_answers_are_held_against_the_least_of_all_that_are_left(sizes):
+    """Step by step, as published: of all p-values that are left, in every order."""
+    p = np.array([[(row >= one).mean() for one in row] for row in sizes])
+    order = np.argsort(p[:, 0], kind="stable")
+    steps = [
+        (p[order[at:]].min(axis=0) <= p[one, 0]).mean() for at, one in enumerate(order)
+    ]
+    wanted = np.empty(len(sizes))
+    wanted[order] = np.maximum.accumulate(steps)
+    assert adjusted(list(sizes)) == pytest.approx(wanted.tolist())
+    least = (p.min(axis=0) <= p[0, 0]).mean()
+    assert least_attainable(list(sizes[1:]), sizes[0]) == pytest.approx(least)
+
+
+def test_many_questions_take_no_more_memory_than_few():
+    sizes = [np.random.default_rng(at).normal(size=20_000) for at in range(40)]
+    for asked in (adjusted, lambda given: least_attainable(given[1:], given[0])):
+        tracemalloc.start()
+        asked(sizes)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert most < 8 * sizes[0].nbytes
 
 
 def test_one_of_twenty_is_said_to_change_where_nothing_does():
