@@ -111,7 +111,8 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; bad data and interruption end in one line, never a traceback."""
         try:
-            return super().invoke(ctx)
+            with _unmasked():
+                return super().invoke(ctx)
         except SynctaxError as error:
             _fail(ctx, visible(str(error)), error.exit_code)
         except KeyboardInterrupt:
@@ -237,12 +238,42 @@ def _unexpected(error: Exception) -> str:
     )
 
 
+class Terminated(SystemExit):
+    """A signal asked the program to end."""
+
+
+@contextmanager
+def _unmasked() -> Iterator[None]:
+    """Let a signal be what ends a command, not the error that was made of it.
+
+    An extension module that is stopped while it is imported says that its initialization
+    failed, and what imports it may say that it is not installed.
+    """
+    try:
+        yield
+    except Exception as error:
+        for one in _causes(error):
+            if isinstance(one, KeyboardInterrupt | Terminated):
+                raise one from None
+        raise
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An error, and those that it was made of or raised at."""
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        seen.add(id(one))
+        yield one
+        one = one.__cause__ or one.__context__
+
+
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
     """Let signals unwind the stack, so that half-written files are removed."""
 
     def stop(_number: int, _frame: FrameType | None) -> NoReturn:
-        raise SystemExit(EXIT_TERMINATED)
+        raise Terminated(EXIT_TERMINATED)
 
     replaced: list[signal.Signals] = []
     if threading.current_thread() is not threading.main_thread():

@@ -1,5 +1,6 @@
 """The group `synctax`: what it lists, and how every failure ends."""
 
+import os
 import re
 import signal
 import subprocess
@@ -347,6 +348,67 @@ def test_a_stopped_command_leaves_no_half_written_file(tmp_path, number, code, s
         _, errors = running.communicate(timeout=30)
     assert (running.returncode, errors) == (code, stderr)
     assert [path.name for path in tmp_path.iterdir()] == ["probe.py"]
+
+
+@pytest.mark.parametrize("made", ["raise error from signalled", "raise error"])
+@pytest.mark.parametrize(
+    ("number", "code", "stderr"),
+    [(signal.SIGINT, 130, "synctax: interrupted\n"), (signal.SIGTERM, 143, "")],
+)
+def test_a_signal_that_a_module_turned_into_an_error_is_a_signal(
+    tmp_path, number, code, stderr, made
+):
+    body = f"""
+    import os, signal
+    from synctax.errors import SynctaxError
+    try:
+        try:
+            os.kill(os.getpid(), {number:d})
+            time.sleep(60)
+        except BaseException as signalled:
+            error = ImportError("initialization failed")
+            {made}
+    except ImportError as error:
+        raise SynctaxError("it is not installed") from error
+    """
+    with start(body, tmp_path) as running:
+        _, errors = running.communicate(timeout=30)
+    assert (running.returncode, errors) == (code, stderr)
+
+
+def test_ctrl_c_while_the_command_line_is_imported_is_no_traceback(tmp_path):
+    # in place of the first library that it imports
+    (tmp_path / "click.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "synctax", "--version"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+    )
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+
+
+def test_ctrl_c_that_was_ignored_stays_so():
+    # as in the background of a script
+    program = (
+        "import os, signal\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "import synctax.cli\n"
+        "def main(prog_name):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    print(prog_name)\n"
+        "synctax.cli.main = main\n"
+        "from synctax.__main__ import start\n"
+        "start()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "synctax\n", "")
 
 
 def test_ctrl_c_when_all_is_done_changes_no_exit_code():
