@@ -10,10 +10,13 @@ BYTES_PER_GB = 1e9
 """As NVIDIA, NICs and all tables here count: 10^9, not 2^30."""
 
 NOTHING = 0.0005
-"""A share below this is written as 0 %."""
+"""A change below this is written as 0 %, and a share below it as less than 0.1 %."""
 
 _NEARLY = 99.95
 """Percent from which on one digit after the point would say 100."""
+
+_LEAST_PERCENT, _MOST_PERCENT = "0.1 %", "99.9 %"
+"""What is told of shares that digits would call nothing or all."""
 
 LEAST_P = 0.001
 """A p-value below this is said to be below it."""
@@ -48,9 +51,16 @@ def number(value: float | None, *, digits: int = 3) -> str:
     ('1,234,567', '2,668', '0.123', '98,765')
     >>> number(None), number(float("nan")), number(1.5)
     ('–', '–', '1.5')
+    >>> number(-1234.5), number(0.0004), number(-0.0004), number(float("-inf"))
+    ('−1,234', '4.00e−04', '−4.00e−04', '−inf')
     """
     if value is None or is_absent(value):
         return ABSENT
+    return _number(value, digits).replace("-", "−")
+
+
+def _number(value: float, digits: int) -> str:
+    """Write a number with the minus that keyboards have."""
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     if float(value).is_integer():
@@ -122,21 +132,29 @@ def alike(values_s: Iterable[float | None]) -> Callable[[float | None], str]:
 
 
 def percent(share: float | None) -> str:
-    """Write a fraction as a percentage; what is nearly all is not called all.
+    """Write a fraction as a percentage; what is nearly all or nothing is not called so.
 
     Examples
     --------
     >>> percent(0.8231), percent(0.004), percent(1.0), percent(12.345), percent(None)
     ('82 %', '0.4 %', '100 %', '1,234 %', '–')
-    >>> percent(0.997), percent(0.9999)
-    ('99.7 %', '> 99.9 %')
+    >>> percent(0.997), percent(0.9999), percent(0.0001), percent(0.0)
+    ('99.7 %', '> 99.9 %', '< 0.1 %', '0 %')
+    >>> percent(-0.997), percent(-0.9999), percent(-0.031)
+    ('−99.7 %', '< −99.9 %', '−3.1 %')
     """
     if share is None or is_absent(share):
         return ABSENT
-    value = 100 * share
-    if _NEARLY <= value < 100:
-        return "> 99.9 %"
-    near = 0 < abs(value) < 9.95 or 99 <= value < 100
+    if 0 < abs(share) < NOTHING:
+        return f"< {_LEAST_PERCENT}" if share > 0 else f"> −{_LEAST_PERCENT}"
+    if _NEARLY <= abs(100 * share) < 100:
+        return f"> {_MOST_PERCENT}" if share > 0 else f"< −{_MOST_PERCENT}"
+    return ("−" if share < 0 else "") + _digits(abs(100 * share))
+
+
+def _digits(value: float) -> str:
+    """Write so many percent, with one digit after the point where more would say more."""
+    near = 0 < value < 9.95 or 99 <= value < _NEARLY
     return f"{value:.1f} %" if near else f"{value:,.0f} %"
 
 
@@ -149,20 +167,24 @@ def level_text(level: float) -> str:
     ('95 %', '97.5 %', '99.99 %', '0.01 %')
     """
     # without what floats add to it: 100 * 0.57 is 56.99999999999999
-    return f"{100 * level:.8g} %"
+    return f"{100 * level:.10g} %"
 
 
 def signed(share: float | None) -> str:
-    """Write a change as a percentage with its sign.
+    """Write a change as a percentage with its sign; what is left is not called nothing.
 
     Examples
     --------
     >>> signed(-0.031), signed(292.15), signed(0.0001), signed(None)
     ('−3.1 %', '+29,215 %', '0 %', '–')
+    >>> signed(-0.9997), signed(-1.0), signed(0.9997), signed(-0.997), signed(0.997)
+    ('< −99.9 %', '−100 %', '+100 %', '−99.7 %', '+99.7 %')
     """
     if share is None or is_absent(share):
         return ABSENT
-    return with_sign(0.0 if abs(share) < NOTHING else share, percent)
+    if abs(share) < NOTHING:
+        return "0 %"
+    return f"+{_digits(100 * share)}" if share > 0 else percent(share)
 
 
 def signed_us(value_us: float | None) -> str:

@@ -276,7 +276,7 @@ def _segments(rows: Sequence[dict[str, Any]]) -> "RenderableType":
 def _checks(rows: Sequence[dict[str, Any]]) -> "RenderableType":
     fields = [
         Field("check", [row["check"].replace("_", " ") for row in rows], right=False),
-        column(rows, "effect", "found", _real),
+        column(rows, "effect", "found", number),
         Field("matters if", [_limit(row) for row in rows], right=False),
         column(rows, "unit", "of", str, rank=2),
         column(rows, "p", "p", p_value, rank=1),
@@ -315,15 +315,10 @@ def _between(rows: Sequence[dict[str, Any]], name: str, level: str, *, rank: int
 
 def _limit(row: Mapping[str, Any]) -> str:
     """Say which effects matter."""
-    value = _real(row["threshold"])
+    value = number(row["threshold"])
     if row["direction"] == "both":
         return f"beyond ±{value}" if row["threshold"] else "sure not to be 0"
     return f"{row['direction']} {value}"
-
-
-def _real(value: float) -> str:
-    """Write a number that may be negative."""
-    return number(value).replace("-", "−")
 
 
 def _times(factor: float) -> str:
