@@ -84,9 +84,9 @@ class Lasts:
     """How often each rank was last, by place in order of time.
 
     `share` (ranks, columns) float64 is of the collectives of the rank's group that fall
-    into the column; NaN where none does. `together` is how many places a column is,
-    `places` how many all are; `equal` the share that all ranks would have if they were
-    equal.
+    into the column and in which no ranks tie; 0 where they tie in all, NaN where none
+    falls into it. `together` is how many places a column is, `places` how many all are;
+    `equal` the share that all ranks would have if they were equal.
     """
 
     ranks: I64
@@ -105,18 +105,17 @@ class Lasts:
         longest = max(mine.size for _, mine in series)
         together = _together(longest, max(len(members) for members, _ in series))
         columns = -(-longest // together)
-        lasts = np.zeros((ranks.size, columns))
-        every = np.zeros((ranks.size, columns))
+        lasts, untied, every = np.zeros((3, ranks.size, columns))
         for members, mine in series:
             column = np.arange(mine.size) // together
             rows = np.searchsorted(ranks, members)
-            every[rows] += np.bincount(column, minlength=columns)
             last_rank = straggler[mine]
             told = last_rank >= 0
+            every[rows] += np.bincount(column, minlength=columns)
+            untied[rows] += np.bincount(column[told], minlength=columns)
             row = np.searchsorted(ranks, number[last_rank[told]])
             np.add.at(lasts, (row, column[told]), 1)
-        with np.errstate(invalid="ignore"):
-            share = np.where(every > 0, lasts / every, np.nan)
+        share = np.where(every > 0, lasts / np.maximum(untied, 1), np.nan)
         size = np.mean([len(members) for members, _ in series])
         return cls(ranks, share, together, columns * together, float(1 / size))
 

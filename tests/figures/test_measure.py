@@ -209,6 +209,21 @@ def test_neighbours_share_a_column_where_there_are_very_many(made):
     assert_allclose(scale.lines[0].get_ydata(), 0.5)
 
 
+def test_shares_are_of_the_collectives_in_which_no_ranks_tie(made):
+    count = 2 * MOST_COLUMNS + 1
+    waits = np.zeros((count, 2))
+    # one rank waits in every other collective, and in the last columns ranks tie
+    waits[: count - 30 : 2, 0] = 50.0
+    found = made(waits)
+    figure = last(found)
+    shares = heat(figure.axes[0])
+    assert_allclose(shares[:, :-10].sum(axis=0), 1)
+    assert_allclose(shares[:, -10:], 0)
+    assert "Where ranks tie none is last, and it counts in no share" in said(figure)
+    ranks = found.per_rank()
+    assert ranks["straggler_share"].tolist() == [0, 1]
+
+
 def test_of_very_many_ranks_a_few_are_named_and_columns_are_wider(made):
     ranks, count = 4 * MOST_TICKS, 130
     late = np.arange(count) % ranks

@@ -138,7 +138,8 @@ def last(tax: "Tax") -> "Figure":
         caption(
             figure,
             f"Who was the last to arrive: n = {counted(count, 'collective')} of "
-            f"{_ranks_text(tax)}. {how} Where ranks tie none is last"
+            f"{_ranks_text(tax)}. {how} Where ranks tie none is last, and it "
+            "counts in no share"
             + _left_out([role for role, _ in roles[MOST_PANELS:]], "groups"),
         )
     return figure

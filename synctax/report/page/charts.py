@@ -24,8 +24,8 @@ _CAPTIONS = {
         "cumulated, by group and operation"
     ),
     "last": (
-        "Who was last: of the collectives of each stretch of time, the share in which "
-        "each rank arrived last"
+        "Who was last: of the collectives of each stretch of time in which no ranks tie, "
+        "the share in which each rank arrived last"
     ),
     "timeline": (
         "The tax of each collective over time, in µs; choose one to see its critical paths"

@@ -92,8 +92,8 @@ const binning = (rows) => {
   return { bins, low, width, of: (row) => Math.min(bins - 1, Math.floor((when(row) - low) / width)) };
 };
 
-/** In each bin: how often each rank was last, of the collectives it took part in.
-    Cells of 0 are the ground. */
+/** In each bin: how often each rank was last, of the collectives it took part in and in
+    which no ranks tie. Cells of 0 are the ground. */
 const lastCells = (rows, binned) => {
   const { bins } = binned;
   const last = new Int32Array(bins * ranks.length);
