@@ -62,11 +62,6 @@ class RankClock:
         """How far the clock is ahead at a time of its own, in ns."""
         return self.offset_ns + round(self.drift * (time_ns - self.origin_ns))
 
-    def lags_ns(self, time_ns: I64) -> I64:
-        """How far the clock is ahead at times of its own, (n,) int64, in ns."""
-        drifted_ns: I64 = np.rint(self.drift * (time_ns - self.origin_ns)).astype(np.int64)
-        return drifted_ns + np.int64(self.offset_ns)
-
     def over(self, other: "RankClock") -> "RankClock":
         """Put a clock that is against another rank's against what that one is against."""
         there = self.origin_ns - self.offset_ns
@@ -81,13 +76,14 @@ class RankClock:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Ends:
     """Ends of the shared collectives of one group: slots by member, ascending."""
 
     role: str
     slot: dict[int, I64]
     end_ns: dict[int, I64]
+    used: bool = False
 
 
 def job_clocks(matches: Matches) -> tuple[RankClock, ...]:
@@ -107,61 +103,95 @@ def job_clocks(matches: Matches) -> tuple[RankClock, ...]:
         By position. A rank that nothing links keeps its own clock (`linked` is `none`),
         as does the first of several ranks that are linked among themselves only.
     """
-    groups = list(_shared(matches))
-    known: dict[int, RankClock] = {}
-    expanded: set[int] = set()
-    shares = np.zeros(len(matches.ranks), np.int64)
-    for group in groups:
+    reach, shares = _Reach(matches), np.zeros(len(matches.ranks), np.int64)
+    for group in _shared(matches):
+        reach.add(group)
         for position, slots in group.slot.items():
             shares[position] += slots.size
     for root in np.argsort(-shares, kind="stable").tolist():
-        if root in known:
-            continue
-        start = _beside(matches, known, root)
-        _spread(matches, groups, (known, expanded), (root, start))
-    return tuple(known[position] for position in range(len(matches.ranks)))
+        if root not in reach.known:
+            reach.spread(root)
+    return tuple(reach.known[position] for position in range(len(matches.ranks)))
 
 
-def _beside(matches: Matches, known: dict[int, RankClock], position: int) -> RankClock:
-    """Take the clock of the same rank in another window, or of its host, if known."""
-    one = matches.ranks[position]
-    others = {at: matches.ranks[at] for at in known}
-    same_rank = [at for at, other in others.items() if other.rank == one.rank >= 0]
-    same_host = [at for at, other in others.items() if other.host == one.host != ""]
-    for linked, alike in ((SAME_RANK, same_rank), (SAME_HOST, same_host)):
-        if alike:
-            return replace(known[alike[0]], collectives=0, linked=linked)
-    linked = NO_LINK if known else REFERENCE
-    return RankClock(0, 0.0, one.window_start_ns, 0.0, 0, linked, position)
+def lags_ns(clocks: Sequence[RankClock], position: I64, time_ns: I64) -> I64:
+    """How far clocks are ahead at times of their own, as `RankClock.lag_ns` tells it.
+
+    Parameters
+    ----------
+    clocks : sequence of RankClock
+        By position.
+    position, time_ns : (n,) int64
+        Whose time each is, and the time.
+
+    Returns
+    -------
+    (n,) int64
+        In ns.
+    """
+    offset_ns = np.array([clock.offset_ns for clock in clocks], np.int64)
+    origin_ns = np.array([clock.origin_ns for clock in clocks], np.int64)
+    drift = np.array([clock.drift for clock in clocks])
+    drifted_ns = np.rint(drift[position] * (time_ns - origin_ns[position]))
+    lags: I64 = drifted_ns.astype(np.int64) + offset_ns[position]
+    return lags
 
 
-def _spread(
-    matches: Matches,
-    groups: Sequence[_Ends],
-    state: tuple[dict[int, RankClock], set[int]],
-    start: tuple[int, RankClock],
-) -> None:
-    """Reach all ranks that collectives link to one, the best links first."""
-    known, expanded = state
-    queue: list[tuple[float, int, int, RankClock]] = [(0.0, 0, start[0], start[1])]
-    count = 0
-    while queue:
-        _, _, position, clock = heapq.heappop(queue)
-        if position in known:
-            continue
-        known[position] = clock
-        for number, group in enumerate(groups):
-            if number in expanded or position not in group.slot:
+class _Reach:
+    """Ranks whose clocks are known, and groups over which these lead to others."""
+
+    def __init__(self, matches: Matches) -> None:
+        self.known: dict[int, RankClock] = {}
+        self._matches = matches
+        self._groups: dict[int, list[_Ends]] = {}
+        self._of_rank: dict[int, RankClock] = {}
+        self._of_host: dict[str, RankClock] = {}
+
+    def add(self, group: _Ends) -> None:
+        """Take a group whose ranks leave collectives together."""
+        for position in group.slot:
+            self._groups.setdefault(position, []).append(group)
+
+    def spread(self, root: int) -> None:
+        """Reach all ranks that collectives link to one, the best links first."""
+        queue = [(0.0, 0, root, self._beside(root))]
+        count = 0
+        while queue:
+            _, _, position, clock = heapq.heappop(queue)
+            if position in self.known:
                 continue
-            expanded.add(number)
-            for other in group.slot:
-                if other in known:
+            self._know(position, clock)
+            for group in self._groups.pop(position, ()):
+                if group.used:
                     continue
-                link = _link(matches, group, position, other)
-                if link is not None:
-                    count += 1
-                    joined = link.over(clock)
-                    heapq.heappush(queue, (joined.residual_ns, count, other, joined))
+                group.used = True
+                for other in group.slot:
+                    if other in self.known:
+                        continue
+                    link = _link(self._matches, group, position, other)
+                    if link is not None:
+                        count += 1
+                        joined = link.over(clock)
+                        heapq.heappush(queue, (joined.residual_ns, count, other, joined))
+
+    def _know(self, position: int, clock: RankClock) -> None:
+        self.known[position] = clock
+        one = self._matches.ranks[position]
+        self._of_rank.setdefault(one.rank, clock)
+        self._of_host.setdefault(one.host, clock)
+
+    def _beside(self, position: int) -> RankClock:
+        """Take the clock of the same rank in another window, or of its host, if known."""
+        one = self._matches.ranks[position]
+        alike = (
+            (SAME_RANK, self._of_rank.get(one.rank) if one.rank >= 0 else None),
+            (SAME_HOST, self._of_host.get(one.host) if one.host else None),
+        )
+        for linked, clock in alike:
+            if clock is not None:
+                return replace(clock, collectives=0, linked=linked)
+        linked = NO_LINK if self.known else REFERENCE
+        return RankClock(0, 0.0, one.window_start_ns, 0.0, 0, linked, position)
 
 
 def _link(

@@ -1,6 +1,8 @@
 """Clocks of ranks, told by ends of collectives, against what was put in."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import synctax
-from synctax.collectives.job_clocks import RankClock, job_clocks
+from synctax.collectives import job_clocks as job_clocks_module
+from synctax.collectives.job_clocks import RankClock, job_clocks, lags_ns
 from synctax.synth import SynthJob, write
+from tests.compare.windows import windows
 
 SINCE_1970_NS = 1_774_224_000_000_000_000
 
@@ -36,10 +40,48 @@ def test_a_chain_of_clocks_is_one_clock(
     assert abs(at - joined.lag_ns(at) - by_steps) <= 3 + 1e-15 * 1e15
 
 
-@given(one=clocks, after_ns=st.lists(st.integers(-(10**10), 10**10)))
-def test_lags_of_times_are_those_of_each(one: RankClock, after_ns: list[int]) -> None:
-    at = np.array([one.origin_ns + after for after in after_ns], np.int64)
-    assert one.lags_ns(at).tolist() == [one.lag_ns(int(each)) for each in at]
+@given(several=st.lists(clocks, min_size=1, max_size=4), data=st.data())
+def test_lags_of_times_are_those_of_each(
+    several: list[RankClock], data: st.DataObject
+) -> None:
+    after = st.tuples(st.integers(0, len(several) - 1), st.integers(-(10**10), 10**10))
+    times = [
+        (whose, several[whose].origin_ns + after_ns)
+        for whose, after_ns in data.draw(st.lists(after))
+    ]
+    position, at = np.array(times, np.int64).reshape(-1, 2).T
+    assert lags_ns(several, position, at).tolist() == [
+        several[whose].lag_ns(time_ns) for whose, time_ns in times
+    ]
+
+
+def lines_run(windows_: int) -> int:
+    """How many lines of the module run for so many windows of two ranks."""
+    delays = [np.array([[5.0, 0.0]] * 3)] * windows_
+    matches = synctax.measure(windows(delays)).matches
+    count = 0
+
+    def on_line(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal count
+        if frame.f_code.co_filename != job_clocks_module.__file__:
+            return None
+        count += event == "line"
+        return on_line
+
+    before = sys.gettrace()
+    sys.settrace(on_line)
+    try:
+        found = job_clocks(matches)
+    finally:
+        sys.settrace(before)
+    assert len(found) == 2 * windows_
+    assert len({clock.root for clock in found}) == 1
+    return count
+
+
+def test_many_windows_take_as_many_lines_each_as_few() -> None:
+    few, many = lines_run(20), lines_run(80)
+    assert many < 4.2 * few
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from synctax.arrays import F64, NS_PER_US
-from synctax.collectives.job_clocks import job_clocks
+from synctax.collectives.job_clocks import job_clocks, lags_ns
 
 if TYPE_CHECKING:
     from synctax.collectives.tax import Tax
@@ -26,11 +26,9 @@ def starts_us(tax: "Tax") -> tuple[F64, bool]:
     if not len(matches):
         return np.empty(0), True
     table, rows = matches.table, matches.row
-    rank, start_ns = table.rank[rows], table.start_ns[rows].copy()
+    rank, start_ns = table.rank[rows], table.start_ns[rows]
     clocks = job_clocks(matches)
-    for position, clock in enumerate(clocks):
-        mine = rank == position
-        start_ns[mine] -= clock.lags_ns(start_ns[mine])
+    start_ns = start_ns - lags_ns(clocks, rank, start_ns)
     first = matches.first[:-1]
     start = np.minimum.reduceat(start_ns, first)
     root = np.array([clock.root for clock in clocks])[rank[first]]
