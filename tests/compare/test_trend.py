@@ -467,7 +467,7 @@ def test_steps_last_as_long_as_compare_says(tmp_path):
     # what follows the last collective of a window is no part of its last step
     write(SynthJob(tp=2, fsdp=1, layers=1, steps=6, jitter=0.05), tmp_path)
     ranks = [
-        replace(one, step_end_ns=one.step_end_ns + [0, 0, 0, 0, 0, 5_000_000])
+        replace(one, step_end_ns=one.step_end_ns + np.array([0, 0, 0, 0, 0, 5_000_000]))
         for one in synctax.load(tmp_path).ranks
     ]
     tax = synctax.measure(ranks)
