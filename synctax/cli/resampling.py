@@ -11,9 +11,8 @@ from synctax.comparison.options import (
     LEAST_LEVEL,
     LEAST_RESAMPLES,
     MOST_LEVEL,
+    MOST_RESAMPLES,
 )
-
-MOST_RESAMPLES = 100_000
 
 resampling_options: Decorator[Any] = together(
     click.option(

@@ -11,6 +11,7 @@ from synctax.collectives.tax import Tax
 from synctax.comparison.comparison import Comparison
 from synctax.comparison.culprits import compare_culprits, not_compared
 from synctax.comparison.fits import compare_fits
+from synctax.comparison.given import check_blocks, check_kernels
 from synctax.comparison.kernels import RankKernels, SideKernels
 from synctax.comparison.likeness import unlike
 from synctax.comparison.options import Options
@@ -58,7 +59,7 @@ def compare(
     SynctaxError
         If a run has no collective that counts, or is given twice on a side.
     TypeError, ValueError
-        If what is given are no runs.
+        If what is given are no runs, or blocks or kernels of others.
 
     References
     ----------
@@ -73,13 +74,14 @@ def compare(
         caused = tuple(compare_culprits(one, two, asked.level))
     fits = None
     if blocks is not None:
-        fits = compare_fits(
-            *(_listed(of) for of in blocks), level=asked.level, seed=asked.seed
-        )
+        before, after = (_listed(of) for of in blocks)
+        check_blocks(sides, (before, after))
+        fits = compare_fits(before, after, level=asked.level, seed=asked.seed)
     timed = None
     if kernels is not None:
-        before, after = (SideKernels(tuple(tuple(run) for run in of)) for of in kernels)
-        timed = (before, after)
+        check_kernels(sides, kernels)
+        a_timed, b_timed = (SideKernels(tuple(tuple(run) for run in of)) for of in kernels)
+        timed = (a_timed, b_timed)
     return Comparison(
         one,
         two,

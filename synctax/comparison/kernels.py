@@ -33,6 +33,8 @@ class RankKernels:
 
     Parameters
     ----------
+    path : str
+        The file.
     count, sum_ns : (c, u) int64
         In each unit of the run.
     kept_us : tuple of (k,) float64
@@ -40,6 +42,7 @@ class RankKernels:
         then stands for as many others.
     """
 
+    path: str
     count: I64
     sum_ns: I64
     kept_us: tuple[F64, ...]
@@ -148,7 +151,7 @@ def _time_rank(
     count = np.bincount(cell, minlength=whole).reshape(shape)
     total = np.bincount(cell, took.astype(np.float64), whole).reshape(shape)
     kept = tuple(_evenly(took[of_class == one]) for one in range(len(COMPUTE)))
-    return RankKernels(count.astype(np.int64), total.astype(np.int64), kept)
+    return RankKernels(path, count.astype(np.int64), total.astype(np.int64), kept)
 
 
 def _class(name: str) -> int:

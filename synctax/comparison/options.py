@@ -1,5 +1,6 @@
 """How a comparison is asked for."""
 
+import operator
 from dataclasses import dataclass
 
 DEFAULT_LEVEL = 0.95
@@ -7,6 +8,9 @@ DEFAULT_RESAMPLES = 2000
 
 LEAST_RESAMPLES = 100
 """Fewer tell no standard error."""
+
+MOST_RESAMPLES = 100_000
+"""More make no number surer, and take memory."""
 
 LEAST_LEVEL, MOST_LEVEL = 0.5, 0.9999
 """What is called change below the one would mostly be chance."""
@@ -42,9 +46,14 @@ class Options:
         Of intervals; of differences that are called changes, a share of at most 1 - level
         is expected to be chance.
     resamples : int
-        How often units are drawn anew.
+        How often units are drawn anew, from `LEAST_RESAMPLES` to `MOST_RESAMPLES`.
     seed : int
         Of the draws.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If resamples or seed are no whole numbers, or anything is out of its range.
     """
 
     level: float = DEFAULT_LEVEL
@@ -57,9 +66,16 @@ class Options:
             raise ValueError(
                 f"level must lie from {LEAST_LEVEL} to {MOST_LEVEL}, not {self.level}"
             )
-        if self.resamples < LEAST_RESAMPLES:
+        for name in ("resamples", "seed"):
+            given = getattr(self, name)
+            try:
+                operator.index(given)
+            except TypeError:
+                raise TypeError(f"{name} must be a whole number, not {given}") from None
+        if not LEAST_RESAMPLES <= self.resamples <= MOST_RESAMPLES:
             raise ValueError(
-                f"resamples must be {LEAST_RESAMPLES} or more, not {self.resamples}"
+                f"resamples must be from {LEAST_RESAMPLES} to {MOST_RESAMPLES}, not "
+                f"{self.resamples}"
             )
         if self.seed < 0:
             raise ValueError(f"seed must not be negative, and {self.seed} is")

@@ -21,7 +21,7 @@ from synctax.comparison.kernels import (
     _evenly,
     kernels_of,
 )
-from synctax.comparison.options import Options
+from synctax.comparison.options import MOST_RESAMPLES, Options
 from synctax.comparison.stats import Draws, Estimate, benjamini_hochberg
 from synctax.comparison.units import run_of, side_of
 from synctax.errors import SynctaxError
@@ -168,7 +168,7 @@ def test_a_median_counts_every_kernel_and_not_every_one_that_was_kept():
         each[0] = count
         nothing = np.empty(0)
         kept = (_evenly(np.full(count, int(us * 1000))), *[nothing] * (len(COMPUTE) - 1))
-        return RankKernels(each, each, kept)
+        return RankKernels("", each, each, kept)
 
     side = SideKernels(((rank(3 * KEPT, 10.0), rank(KEPT, 20.0), rank(KEPT, 30.0)),))
     assert side.median_us(COMPUTE[0]) == 10.0
@@ -204,10 +204,27 @@ def test_a_fit_that_one_side_cannot_carry_is_said(attributed, taxes):
 
 
 def test_blocks_of_other_groups_are_not_compared(attributed, taxes):
-    good = block_times(taxes[0], workers=1)
-    found = compare(*attributed, blocks=(good, replace(good, group="dp")), options=FAST)
+    one, two = (block_times(tax, workers=1) for tax in taxes)
+    found = compare(*attributed, blocks=(one, replace(two, group="dp")), options=FAST)
     assert found.fit().empty
     assert "dp" in found.fits.refused[0]
+
+
+def test_blocks_and_kernels_of_other_runs_are_refused(attributed, taxes):
+    blocks = [block_times(tax, workers=1) for tax in taxes]
+    kernels = [kernels_of(run_of(tax), workers=1) for tax in taxes]
+    short = [replace(one, count=one.count[:, 1:]) for one in kernels[1]]
+    for given, said in (
+        ({"blocks": (blocks[1], blocks[0])}, "blocks 1 of A are of another run"),
+        ({"blocks": (blocks[0], blocks[0])}, "blocks 1 of B are of another run"),
+        ({"blocks": (blocks, blocks[1])}, "blocks of A are of 2 runs, and compared are 1"),
+        ({"blocks": ([], blocks[1])}, "blocks of A are of 0 runs"),
+        ({"kernels": (kernels[1:], kernels[:1])}, "kernels 1 of A are of another run"),
+        ({"kernels": (kernels[:1], kernels)}, "kernels of B are of 2 runs"),
+        ({"kernels": (kernels[:1], [short])}, "kernels 1 of B are of another run"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            compare(*attributed, **given, options=FAST)
 
 
 def test_what_was_not_given_is_asked_for(taxes):
@@ -354,10 +371,20 @@ def test_rows_of_one_side_have_no_difference(taxes, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [{"level": 0.3}, {"resamples": 10}, {"seed": -1}, {"level": 1.0}]
+    "options",
+    [
+        {"level": 0.3},
+        {"level": 1.0},
+        {"level": float("nan")},
+        {"resamples": 10},
+        {"resamples": MOST_RESAMPLES + 1},
+        {"resamples": 200.5},
+        {"seed": -1},
+        {"seed": 0.5},
+    ],
 )
 def test_options_that_mean_nothing_are_refused(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
+    with pytest.raises((TypeError, ValueError), match=next(iter(options))):
         Options(**options)
 
 
