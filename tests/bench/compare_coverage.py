@@ -44,7 +44,8 @@ class Law:
     """What one side is made up by.
 
     `late`, `own` and `apart` are standard deviations of the logarithm: of steps, of the
-    collectives in them, and of windows. Every run has as many windows.
+    collectives in them, and of windows (of runs where these have one). Every run has as
+    many windows.
     """
 
     steps: int
@@ -76,6 +77,16 @@ OTHERS: tuple[tuple[str, Law, Law], ...] = (
     ("3 steps, late 0.2, and 50", Law(3, late=0.2), Law(50)),
     ("5 steps and 50, memory 0.6", Law(5, 0.6), Law(50, 0.6)),
     ("2 runs and 10 of 10 steps", Law(10, runs=2), Law(10, runs=10)),
+    (
+        "2 runs of 1,000, 20 of 10, apart 0.5",
+        Law(1000, runs=2, apart=0.5),
+        Law(10, runs=20, apart=0.5),
+    ),
+    (
+        "3 runs of 10, 12 of 1,000, apart 0.5",
+        Law(10, runs=3, apart=0.5),
+        Law(1000, runs=12, apart=0.5),
+    ),
     ("2 windows of 2", Law(2, windows=2), Law(2, windows=2)),
     ("4 windows of 10", Law(10, windows=4), Law(10, windows=4)),
     (
@@ -185,7 +196,7 @@ def main() -> None:
             sys.stdout.flush()
     for name, one, two in OTHERS:
         row = coverage((one, two), asked.pairs, asked.seed)
-        sys.stdout.write(f"{name:32}  {'  '.join(f'{x:6.3f}' for x in row)}\n")
+        sys.stdout.write(f"{name:36}  {'  '.join(f'{x:6.3f}' for x in row)}\n")
         sys.stdout.flush()
     if asked.plot:
         picture(covered, asked.pairs, asked.plot)
