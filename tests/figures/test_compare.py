@@ -12,6 +12,7 @@ from synctax.comparison.options import Options
 from synctax.comparison.units import run_of
 from synctax.errors import SynctaxError
 from synctax.report.figures.compare import clocks, tax
+from synctax.texts import signed_us
 from tests.compare.jobs import late, make, tax_of
 
 
@@ -58,6 +59,14 @@ def test_where_nobody_waits_on_either_side_a_sentence_stands_in_the_panel(taxes)
     for axis in tax(compare(*idle, options=Options(resamples=200))).axes:
         assert [text.get_text() for text in axis.texts] == ["nobody waits, in A nor in B"]
         assert axis.get_xlim() == (0, 1)
+
+
+def test_the_interval_of_the_median_stands_above_with_its_level(taxes):
+    found = compare(*taxes, options=Options(resamples=200, level=0.975))
+    for axis, row in zip(tax(found).axes, found.rows, strict=True):
+        one = found.find(*row, "tax_max_us_median").found
+        ends = f"{signed_us(one.low)} to {signed_us(one.high)}"
+        assert axis.get_title(loc="left").endswith(f"\n(97.5 %: {ends})")
 
 
 def test_the_two_sides_differ_without_colour(found):

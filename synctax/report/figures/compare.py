@@ -126,7 +126,8 @@ def _cdf(axis: "Axes", found: Comparison, group: str, op: str) -> tuple[int, int
         one = change.found
         text = f"B − A: median {signed_us(one.difference)}"
         if not np.isnan(one.low):
-            text += f"\n({signed_us(one.low)} … {signed_us(one.high)})"
+            level = level_text(found.options.level)
+            text += f"\n({level}: {signed_us(one.low)} to {signed_us(one.high)})"
         axis.set_title(text, loc="left", fontsize="small")
     return taxes[0].size, taxes[1].size
 
