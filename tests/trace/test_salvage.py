@@ -88,7 +88,7 @@ def test_the_first_place_of_a_repair_is_named_by_line_and_byte():
 
 def test_a_line_end_that_is_behind_what_was_given_up_is_counted():
     data = trace(cpu_op("a", 1, 2), cpu_op("b", 3, 4), cpu_op("c", 5, 6), indent=None)
-    data = data.replace(b"[", b"[junk\n", 1).replace(b'"dur": 2', b'"dur": NaN')
+    data = data.replace(b":[{", b":[junk\n{").replace(b'"dur":2', b'"dur":NaN')
     [note] = [note for note in scan(data).notes if note.reason == "nonfinite_value"]
     assert note.where == f"line 2, byte {data.index(b'NaN'):,}"
 
