@@ -102,7 +102,7 @@ static void add_table(uint64_t *digest, const Table *table)
     for (int i = 0; i < table->count; i++) {
         const Column *column = &table->columns[i];
         for (size_t row = 0; row < table->size; row++) {
-            const char *at = column->data + row * column->width;
+            const char *at = (const char *)column->data + row * column->width;
             int32_t number;
             if (column->width == 4)
                 memcpy(&number, at, 4);

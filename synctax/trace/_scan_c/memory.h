@@ -17,7 +17,7 @@
 
 /* One column: `size` entries of `width` bytes, room for `room`. */
 typedef struct {
-    char *data;
+    void *data; /* aligned for any type */
     size_t width;
 } Column;
 
@@ -40,7 +40,7 @@ static int table_grow(Table *table)
         return 0;
     for (int i = 0; i < table->count; i++) {
         Column *column = &table->columns[i];
-        char *data = realloc(column->data, room * column->width);
+        void *data = realloc(column->data, room * column->width);
         if (!data)
             return 0;
         column->data = data;
