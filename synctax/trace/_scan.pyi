@@ -19,6 +19,7 @@ class Scanner:
         categories: list[tuple[bytes, int]],
         communication: list[bytes],
         marks: list[bytes],
+        longest: int,
         seed: int,
         variant: str,
     ) -> Self: ...

@@ -237,14 +237,16 @@ class EventList(Generic[E]):
         at, buf, before = self._at, self._text.buf, self._text.buf[self._at]
         buf[at], buf[comma] = _OPEN_LIST, _CLOSE_LIST  # a list without a copy
         text = memoryview(buf)[at : comma + 1]
-        events, good = None, 0
+        events, good, quoted = None, 0, None
         try:
             events = self._decode(text)
         except UndecodableError as error:
             good = error.at or 0
             if good and not_finite_at(text, good):
-                events = self._quoted(text, at)
+                quoted = quote_not_finite(text)
         buf[at], buf[comma] = before, _COMMA
+        if quoted:  # only now, since lines are counted in the text: `before` may end one
+            events = self._repaired(quoted, at)
         if events is not None:
             self._at = comma
         return events, good if good < comma - at else 0

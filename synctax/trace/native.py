@@ -27,7 +27,7 @@ from synctax.trace.kineto_keys import (
 )
 from synctax.trace.native_columns import joined
 from synctax.trace.tally import Tally
-from synctax.trace.window import Undecided
+from synctax.trace.window import MAX_EVENT_BYTES, Undecided
 
 if TYPE_CHECKING:
     from synctax.trace import _scan
@@ -103,21 +103,27 @@ class NativeCollector:
             self._waiting, self._places = [], []
 
 
-def _scanner(variant: str) -> "_scan.Scanner":
-    from synctax.trace import _scan
-
-    return _scan.Scanner(
-        event_keys=[(field.encode_name.encode(), field.name) for field in _fields(Event)],
-        args_keys=[
+def told() -> dict[str, Any]:
+    """What the scanner is told of keys, categories and limits, as its arguments."""
+    return {
+        "event_keys": [
+            (field.encode_name.encode(), field.name) for field in _fields(Event)
+        ],
+        "args_keys": [
             (field.encode_name.encode(), _ROLES.get(field.name, field.name))
             for field in _fields(Args)
         ],
-        categories=[(name.encode(), int(kind)) for name, kind in CATEGORIES.items()],
-        communication=[prefix.encode() for prefix in COMMUNICATES],
-        marks=[START_MARK.encode(), END_MARK.encode()],
-        seed=_SEED,
-        variant=variant,
-    )
+        "categories": [(name.encode(), int(kind)) for name, kind in CATEGORIES.items()],
+        "communication": [prefix.encode() for prefix in COMMUNICATES],
+        "marks": [START_MARK.encode(), END_MARK.encode()],
+        "longest": MAX_EVENT_BYTES,
+    }
+
+
+def _scanner(variant: str) -> "_scan.Scanner":
+    from synctax.trace import _scan
+
+    return _scan.Scanner(**told(), seed=_SEED, variant=variant)
 
 
 def _fields(struct: type[msgspec.Struct]) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ NATIVE: Final = "native"
 PYTHON: Final = "python"
 READERS: Final = (NATIVE, PYTHON)
 
-LAYOUT: Final = 1
+LAYOUT: Final = 2
 """Counts changes of what the compiled module and its user must agree on."""
 
 

@@ -86,6 +86,13 @@ def test_the_first_place_of_a_repair_is_named_by_line_and_byte():
     assert scan(data).notes[0].where == f"line {line}, byte {place:,}"
 
 
+def test_a_line_end_that_is_behind_what_was_given_up_is_counted():
+    data = trace(cpu_op("a", 1, 2), cpu_op("b", 3, 4), cpu_op("c", 5, 6), indent=None)
+    data = data.replace(b":[{", b":[junk\n{").replace(b'"dur":2', b'"dur":NaN')
+    [note] = [note for note in scan(data).notes if note.reason == "nonfinite_value"]
+    assert note.where == f"line 2, byte {data.index(b'NaN'):,}"
+
+
 @pytest.mark.parametrize("value", ["NaN", "nan", "-inf", "inf", "Infinity", "-Infinity"])
 def test_numbers_that_are_not_finite_cost_no_event(value):
     result = damaged(b'"args": {}', f'"args": {{"blocks per SM": {value}}}'.encode())

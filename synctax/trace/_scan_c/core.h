@@ -142,7 +142,7 @@ static inline TARGET const char *FN(value)(const char *at, Value *value, int *pl
     if (is_digit(*at) || *at == '-') {
         at = number(at, &value->type);
         value->length = (size_t)(at - value->at);
-        if (value->type == V_EXPONENT)
+        if (value->type == V_EXPONENT || value->length > MAX_NUMBER)
             *plain = 0;
         return at;
     }
@@ -166,6 +166,7 @@ static TARGET int FN(event)(State *state, const char *at, const char **stop,
     const char **comma)
 {
     const Keys *keys = &state->event_keys;
+    const char *from = at;
     uint64_t seen = 0;
     int within = 0; /* in args */
     Value ignored;
@@ -236,6 +237,8 @@ static TARGET int FN(event)(State *state, const char *at, const char **stop,
         at++;
         break;
     }
+    if ((size_t)(at - from) > state->longest) /* which Python gives up */
+        goto wrong;
     /* what follows decides whether the list goes on; if not, it is for Python */
     at = FN(space)(at);
     if (*at != ',')

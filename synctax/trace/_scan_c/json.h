@@ -24,8 +24,7 @@ static inline int eight_digits(uint64_t word)
         == 0x3333333333333333u;
 }
 
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define LITTLE_ENDIAN_MACHINE 1
+#if LITTLE_ENDIAN_MACHINE
 /* Pairs, then fours, then all eight: three multiplications in place of eight. */
 static inline uint64_t worth_of_eight(uint64_t word)
 {
@@ -34,8 +33,6 @@ static inline uint64_t worth_of_eight(uint64_t word)
     return (((word & 0x000000ff000000ffu) * 0x000f424000000064u)
         + (((word >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u)) >> 32;
 }
-#else
-#define LITTLE_ENDIAN_MACHINE 0
 #endif
 
 static inline const char *digits(const char *at)
@@ -99,7 +96,7 @@ static inline const char *literal(const char *at, uint8_t *type)
 }
 
 /* Pass bytes beyond ASCII: well-formed UTF-8 only (Unicode standard, table 3-7).
- * Where they are not, the place is of a byte that is no quote; see `text_end`. */
+ * Where they are not, the place is of the first byte that cannot stand there. */
 static const char *beyond_ascii(const char *from, int *bad)
 {
     const byte *at = (const byte *)from;

@@ -1,7 +1,7 @@
 /* What becomes of an event that was passed: a row, a count, or refused for Python to do.
  *
  * Everything is checked before the first thing is written: an event that is refused, or
- * for which room has to be made first, has left nothing behind.
+ * for which room has to be made first, has left nothing behind but the name of its category.
  */
 #ifndef SYNCTAX_KEEP_H
 #define SYNCTAX_KEEP_H
@@ -67,7 +67,8 @@ static int keep(State *state, uint64_t seen)
     if (!texts_have_room(&state->categories, 1, value[R_cat].length))
         return NO_ROOM;
     if (memchr(value[R_cat].at, '\\', value[R_cat].length)
-        || state->categories.size >= MAX_CATEGORIES - 1)
+        || (state->categories.size >= MAX_CATEGORIES - 1
+            && !is_known(&state->categories, value[R_cat].at, value[R_cat].length, state->seed)))
         return REFUSED;
     category = (int)number_of(&state->categories, value[R_cat].at, value[R_cat].length,
         state->seed);

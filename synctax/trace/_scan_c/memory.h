@@ -10,9 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef FIRST_ROOM
+#define FIRST_ROOM 1024        /* rows, and texts of a dictionary: a power of two */
+#define FIRST_TEXT (1 << 16)   /* bytes */
+#endif
+
 /* One column: `size` entries of `width` bytes, room for `room`. */
 typedef struct {
-    char *data;
+    void *data; /* aligned for any type */
     size_t width;
 } Column;
 
@@ -27,11 +32,15 @@ typedef struct {
 static int table_grow(Table *table)
 {
     size_t room = table->room + table->room / 16;
-    if (room < 1024)
-        room = 1024;
+    if (room < FIRST_ROOM)
+        room = FIRST_ROOM;
+    else if (room == table->room)
+        room++;
+    if (room > SIZE_MAX / 16)
+        return 0;
     for (int i = 0; i < table->count; i++) {
         Column *column = &table->columns[i];
-        char *data = realloc(column->data, room * column->width);
+        void *data = realloc(column->data, room * column->width);
         if (!data)
             return 0;
         column->data = data;
@@ -59,6 +68,12 @@ typedef struct {
     uint32_t mask;
 } Texts;
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define LITTLE_ENDIAN_MACHINE 1
+#else
+#define LITTLE_ENDIAN_MACHINE 0
+#endif
+
 static inline uint64_t load64(const void *at)
 {
     uint64_t word;
@@ -80,12 +95,14 @@ static inline uint64_t mixed(uint64_t one, uint64_t other)
 }
 
 /* Of all bytes: names of kernels often differ in the middle only. The seed is drawn for
- * every process, so that a file cannot be made whose names all meet in one slot. */
+ * every process, so that a file cannot be made whose names all meet in one slot; it is in
+ * both factors of every product: where one of them is known, differences can be made that
+ * cancel whatever the other is (a factor of 0 is the simplest). */
 static inline uint64_t hash_of(const char *text, size_t length, uint64_t seed)
 {
     uint64_t hash = seed ^ (length * 0x9e3779b97f4a7c15u);
     for (; length >= 16; text += 16, length -= 16)
-        hash = mixed(load64(text) ^ hash, load64(text + 8) ^ 0xe7037ed1a0b428dbu);
+        hash = mixed(load64(text) ^ hash, load64(text + 8) ^ seed ^ 0xe7037ed1a0b428dbu);
     uint64_t first = 0, second = 0;
     if (length >= 8) {
         first = load64(text);
@@ -100,7 +117,7 @@ static inline uint64_t hash_of(const char *text, size_t length, uint64_t seed)
         first = (unsigned char)text[0] | (uint64_t)(unsigned char)text[length / 2] << 8
             | (uint64_t)(unsigned char)text[length - 1] << 16;
     }
-    hash = mixed(first ^ hash, second ^ 0x8ebc6af09c88c6e3u);
+    hash = mixed(first ^ hash, second ^ seed ^ 0x8ebc6af09c88c6e3u);
     return mixed(hash, 0x589965cc75374cc3u);
 }
 
@@ -120,8 +137,8 @@ static inline int texts_have_room(const Texts *texts, size_t count, size_t lengt
 static int texts_grow(Texts *texts, size_t count, size_t length)
 {
     while (texts->room - texts->size < count) {
-        uint32_t room = texts->room ? texts->room * 2 : 1024;
-        if (room < texts->room || room > 1u << 30)
+        uint32_t room = texts->room ? texts->room * 2 : FIRST_ROOM;
+        if (room > 1u << 30 || (uint64_t)room * 16 > SIZE_MAX) /* of 32 bits */
             return 0;
         uint64_t *hash = realloc(texts->hash, room * sizeof *hash);
         if (!hash)
@@ -147,7 +164,7 @@ static int texts_grow(Texts *texts, size_t count, size_t length)
         texts->room = room;
     }
     while (texts->text_room - texts->text_size < length) {
-        size_t room = texts->text_room ? texts->text_room + texts->text_room / 4 : 1 << 16;
+        size_t room = texts->text_room ? texts->text_room + texts->text_room / 4 : FIRST_TEXT;
         char *text = realloc(texts->text, room);
         if (!text)
             return 0;
@@ -157,10 +174,10 @@ static int texts_grow(Texts *texts, size_t count, size_t length)
     return 1;
 }
 
-/* The number of a text; a new one gets the next. There is room: `texts_have_room`. */
-static inline uint32_t number_of(Texts *texts, const char *text, size_t length, uint64_t seed)
+/* The slot of a text: where its number is, or may be put. */
+static inline uint32_t slot_of(const Texts *texts, const char *text, size_t length,
+    uint64_t hash)
 {
-    uint64_t hash = hash_of(text, length, seed);
     uint32_t slot = (uint32_t)hash & texts->mask;
     while (texts->slots[slot]) {
         uint32_t number = texts->slots[slot] - 1;
@@ -168,10 +185,25 @@ static inline uint32_t number_of(Texts *texts, const char *text, size_t length, 
             size_t known_length;
             const char *known = text_at(texts, number, &known_length);
             if (known_length == length && !memcmp(known, text, length))
-                return number;
+                break;
         }
         slot = (slot + 1) & texts->mask;
     }
+    return slot;
+}
+
+static inline int is_known(const Texts *texts, const char *text, size_t length, uint64_t seed)
+{
+    return texts->slots[slot_of(texts, text, length, hash_of(text, length, seed))] != 0;
+}
+
+/* The number of a text; a new one gets the next. There is room: `texts_have_room`. */
+static inline uint32_t number_of(Texts *texts, const char *text, size_t length, uint64_t seed)
+{
+    uint64_t hash = hash_of(text, length, seed);
+    uint32_t slot = slot_of(texts, text, length, hash);
+    if (texts->slots[slot])
+        return texts->slots[slot] - 1;
     memcpy(texts->text + texts->text_size, text, length);
     texts->text_size += length;
     texts->hash[texts->size] = hash;

@@ -8,10 +8,9 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 
-#include "variants.h"
+#include "scanner.h"
 
-#define LAYOUT 1   /* as in `readers.py` */
-#define PADDING 64 /* bytes behind the text that may be read */
+#define LAYOUT 2 /* as in `readers.py` */
 
 /* ------------------------------------------------------------------ memory that is given away */
 
@@ -20,8 +19,6 @@ typedef struct {
     char *data;
     Py_ssize_t size;
 } Memory;
-
-static PyTypeObject *memory_type;
 
 static int memory_buffer(PyObject *self, Py_buffer *view, int flags)
 {
@@ -49,7 +46,7 @@ static PyType_Spec memory_spec = {"synctax.trace._scan.Memory", sizeof(Memory), 
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, memory_slots};
 
 /* The memory of a column, which the table loses. */
-static PyObject *taken(Table *table, int column)
+static PyObject *taken(PyTypeObject *memory_type, Table *table, int column)
 {
     allocfunc allocate = (allocfunc)PyType_GetSlot(memory_type, Py_tp_alloc);
     Memory *memory = (Memory *)allocate(memory_type, 0);
@@ -75,92 +72,6 @@ typedef struct {
 
 static Variant known_variants[8];
 static int known_variants_count;
-
-static void state_free(State *state)
-{
-    if (!state)
-        return;
-    free(state->key_text);
-    free((void *)state->prefix);
-    free(state->prefix_length);
-    free((void *)state->mark);
-    free(state->mark_length);
-    free(state->counted);
-    Texts *texts[] = {&state->categories, &state->names, &state->values, &state->lanes,
-        &state->geometries, &state->texts};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        texts_free(texts[i]);
-    table_free(&state->events);
-    table_free(&state->kernels);
-    table_free(&state->syncs);
-    table_free(&state->comms);
-    free(state);
-}
-
-static void columns(Table *table, Column *column, const size_t *width, int count)
-{
-    for (int i = 0; i < count; i++)
-        column[i].width = width[i];
-    table->columns = column;
-    table->count = count;
-}
-
-static State *state_new(void)
-{
-    static const size_t events[] = {1, 4, 8, 8, 4, 4, 4, 8, 8}, kernels[] = {8, 4, 8},
-                        syncs[] = {8, 8, 8, 8};
-    State *state = calloc(1, sizeof *state);
-    if (!state)
-        return NULL;
-    size_t comms[COMM_COLUMNS];
-    for (int i = 0; i < COMM_COLUMNS; i++)
-        comms[i] = i >= 1 && i <= COMM_TEXTS ? 4 : 8;
-    columns(&state->events, state->event_columns, events, EVENT_COLUMNS);
-    columns(&state->kernels, state->kernel_columns, kernels, KERNEL_COLUMNS);
-    columns(&state->syncs, state->sync_columns, syncs, SYNC_COLUMNS);
-    columns(&state->comms, state->comm_columns, comms, COMM_COLUMNS);
-    for (int i = 0; i < KEY_SLOTS; i++)
-        state->event_keys.slot[i].role = state->args_keys.slot[i].role = -1;
-    memset(state->kind, SKIPPED, sizeof state->kind);
-    state->last_process = state->last_thread = -1;
-    state->counted = calloc(MAX_CATEGORIES, sizeof *state->counted);
-    if (!state->counted) {
-        state_free(state);
-        return NULL;
-    }
-    return state;
-}
-
-/* Make room where it may be short for an event of this length. */
-static int make_room(State *state, size_t length)
-{
-    Table *tables[] = {&state->events, &state->kernels, &state->syncs, &state->comms};
-    Texts *texts[] = {&state->categories, &state->names, &state->values, &state->lanes,
-        &state->geometries, &state->texts};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (tables[i]->size == tables[i]->room && !table_grow(tables[i]))
-            return 0;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (!texts_grow(texts[i], 16, length + MAX_SHAPE))
-            return 0;
-    return 1;
-}
-
-/* One key with its role, its text copied to `*text`. */
-static int add_key(Keys *keys, const char *key, Py_ssize_t length, int role, char **text)
-{
-    char *copy = *text;
-    memcpy(copy, key, (size_t)length);
-    memset(copy + length, 0, 8);
-    *text += length + 8;
-    uint64_t first = key_first(copy, (size_t)length);
-    uint64_t last = length > 8 ? load64(copy + length - 8) : 0;
-    uint32_t at = key_slot(first, last, (size_t)length);
-    while (keys->slot[at].role >= 0)
-        at = (at + 1) & (KEY_SLOTS - 1);
-    keys->slot[at] = (Key){first, last, copy, (uint32_t)length, role};
-    return 1;
-}
 
 static int role_named(PyObject *name)
 {
@@ -198,7 +109,7 @@ static int add_keys(Keys *keys, PyObject *list, char **text)
         int role = role_named(name);
         if (role < 0)
             return 0;
-        add_key(keys, key, length, role, text);
+        add_key(keys, key, (size_t)length, role, text);
     }
     return 1;
 }
@@ -245,12 +156,14 @@ static int add_categories(State *state, PyObject *list)
         int kind;
         if (!PyArg_ParseTuple(PyList_GetItem(list, i), "y#i", &name, &length, &kind))
             return 0;
-        if (!texts_grow(&state->categories, 1, (size_t)length)) {
+        if (kind < 0 || kind >= KINDS) {
+            PyErr_Format(PyExc_ValueError, "no kind has the number %d", kind);
+            return 0;
+        }
+        if (!add_category(state, name, (size_t)length, kind)) {
             PyErr_NoMemory();
             return 0;
         }
-        uint32_t number = number_of(&state->categories, name, (size_t)length, state->seed);
-        state->kind[number] = (int8_t)kind;
     }
     return 1;
 }
@@ -272,14 +185,17 @@ static Py_ssize_t text_in(PyObject *list)
 static PyObject *scanner_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"event_keys", "args_keys", "categories", "communication", "marks",
-        "seed", "variant", NULL};
+        "longest", "seed", "variant", NULL};
     PyObject *event_keys, *args_keys, *categories, *communication, *marks;
+    Py_ssize_t longest;
     unsigned long long seed;
     const char *variant;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!Ks", names, &PyList_Type,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!O!O!nKs", names, &PyList_Type,
             &event_keys, &PyList_Type, &args_keys, &PyList_Type, &categories, &PyList_Type,
-            &communication, &PyList_Type, &marks, &seed, &variant))
+            &communication, &PyList_Type, &marks, &longest, &seed, &variant))
         return NULL;
+    if (longest < 0)
+        return PyErr_Format(PyExc_ValueError, "no event has a length of %zd", longest);
     Scan *scan = NULL;
     for (int i = 0; i < known_variants_count; i++)
         if (!strcmp(variant, known_variants[i].name))
@@ -290,6 +206,7 @@ static PyObject *scanner_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (!state)
         return PyErr_NoMemory();
     state->seed = seed;
+    state->longest = (size_t)longest;
     char *text = state->key_text = malloc((size_t)(text_in(event_keys) + text_in(args_keys)
         + text_in(communication) + text_in(marks)) + 64);
     if (!text) {
@@ -303,7 +220,7 @@ static PyObject *scanner_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
             &text)
         && add_prefixes(&state->mark, &state->mark_length, &state->marks, marks, &text)
         && add_categories(state, categories)) {
-        if (!make_room(state, 1 << 16))
+        if (!make_room(state, FIRST_TEXT))
             PyErr_NoMemory();
         else
             self = (Scanner *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
@@ -326,6 +243,16 @@ static void scanner_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
+/* The scanner's memory; NULL, with an error, while another thread scans. */
+static State *idle(PyObject *object)
+{
+    Scanner *self = (Scanner *)object;
+    if (!self->busy)
+        return self->state;
+    PyErr_SetString(PyExc_RuntimeError, "the scanner is at work");
+    return NULL;
+}
+
 static PyObject *scanner_scan(PyObject *object, PyObject *args)
 {
     Scanner *self = (Scanner *)object;
@@ -333,42 +260,29 @@ static PyObject *scanner_scan(PyObject *object, PyObject *args)
     Py_ssize_t at;
     if (!PyArg_ParseTuple(args, "w*n", &text, &at))
         return NULL;
-    if (self->busy || self->closed) {
+    if (!idle(object) || self->closed) {
         PyBuffer_Release(&text);
-        PyErr_SetString(PyExc_RuntimeError, "the scanner is at work or closed");
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_RuntimeError, "the scanner has no columns any more");
         return NULL;
     }
-    if (at < 0 || text.len <= PADDING || at >= text.len - PADDING) {
+    if (at < 0) { /* the first event is all there is: no bracket before it */
         PyBuffer_Release(&text);
         return Py_BuildValue("in", MORE_TEXT, at);
     }
-    char *base = text.buf, *end = base + text.len - PADDING, kept = *end;
-    const char *event = base + at + 1;
-    int result = MORE_TEXT;
+    size_t place = (size_t)at;
+    int result;
     self->busy = 1;
     Py_BEGIN_ALLOW_THREADS
-    *end = 0; /* nothing goes on beyond it */
-    while (*event == ' ' || *event == '\n' || *event == '\r' || *event == '\t')
-        event++;
-    const char *from = event;
-    for (;;) {
-        result = self->scan(self->state, &event, end);
-        if (result != NO_ROOM || !make_room(self->state, (size_t)(end - event)))
-            break;
-    }
-    if (event != from) { /* stand on the comma before the event that comes next */
-        do
-            event--;
-        while (*event != ',');
-        at = event - base;
-    }
-    *end = kept;
+    result = scan_text(self->state, self->scan, text.buf, (size_t)text.len, &place);
     Py_END_ALLOW_THREADS
     self->busy = 0;
     PyBuffer_Release(&text);
-    if (result == NO_ROOM)
+    if (result == NO_ROOM) {
+        self->closed = 1; /* it has rows of which the caller is not told */
         return PyErr_NoMemory();
-    return Py_BuildValue("in", result, at);
+    }
+    return Py_BuildValue("in", result, (Py_ssize_t)place);
 }
 
 static Table *table_named(State *state, const char *name)
@@ -382,9 +296,9 @@ static Table *table_named(State *state, const char *name)
 
 static PyObject *scanner_rows(PyObject *object, PyObject *name)
 {
-    Scanner *self = (Scanner *)object;
-    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
-    Table *table = text ? table_named(self->state, text) : NULL;
+    State *state = idle(object);
+    const char *text = state ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    Table *table = text ? table_named(state, text) : NULL;
     if (!table)
         return text ? PyErr_Format(PyExc_ValueError, "no table is called %s", text) : NULL;
     return PyLong_FromSize_t(table->size);
@@ -395,13 +309,14 @@ static PyObject *scanner_take(PyObject *object, PyObject *args)
     Scanner *self = (Scanner *)object;
     const char *name;
     int column;
-    if (!PyArg_ParseTuple(args, "si", &name, &column))
+    if (!idle(object) || !PyArg_ParseTuple(args, "si", &name, &column))
         return NULL;
     Table *table = table_named(self->state, name);
-    if (!table || column < 0 || column >= table->count || self->busy)
+    if (!table || column < 0 || column >= table->count || !table->columns[column].data)
         return PyErr_Format(PyExc_ValueError, "%s has no column %d", name, column);
+    PyTypeObject *memory_type = *(PyTypeObject **)PyType_GetModuleState(Py_TYPE(object));
     self->closed = 1;
-    return taken(table, column);
+    return taken(memory_type, table, column);
 }
 
 static PyObject *texts_list(const Texts *texts)
@@ -419,8 +334,8 @@ static PyObject *texts_list(const Texts *texts)
 
 static PyObject *scanner_texts(PyObject *object, PyObject *name)
 {
-    State *state = ((Scanner *)object)->state;
-    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    State *state = idle(object);
+    const char *text = state ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
     if (!text)
         return NULL;
     const Texts *texts = !strcmp(text, "names") ? &state->names
@@ -436,8 +351,8 @@ static PyObject *scanner_texts(PyObject *object, PyObject *name)
 
 static PyObject *scanner_counted(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
-    State *state = ((Scanner *)object)->state;
-    PyObject *list = PyList_New(0);
+    State *state = idle(object);
+    PyObject *list = state ? PyList_New(0) : NULL;
     for (uint32_t number = 0; list && number < state->categories.size; number++) {
         size_t length;
         const char *text = text_at(&state->categories, number, &length);
@@ -477,13 +392,26 @@ static PyType_Spec scanner_spec = {"synctax.trace._scan.Scanner", sizeof(Scanner
 
 /* -------------------------------------------------------------------------------- the module */
 
+/* What a module holds: the type of columns' memory. */
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    Py_VISIT(*(PyObject **)PyModule_GetState(module));
+    return 0;
+}
+
+static int module_clear(PyObject *module)
+{
+    Py_CLEAR(*(PyObject **)PyModule_GetState(module));
+    return 0;
+}
+
 static int module_exec(PyObject *module)
 {
-    if (!memory_type)
-        memory_type = (PyTypeObject *)PyType_FromSpec(&memory_spec);
-    if (!memory_type)
+    PyObject **memory_type = PyModule_GetState(module);
+    *memory_type = PyType_FromModuleAndSpec(module, &memory_spec, NULL);
+    if (!*memory_type)
         return -1;
-    PyObject *scanner_type = PyType_FromSpec(&scanner_spec);
+    PyObject *scanner_type = PyType_FromModuleAndSpec(module, &scanner_spec, NULL);
     if (!scanner_type || PyModule_AddObjectRef(module, "Scanner", scanner_type) < 0) {
         Py_XDECREF(scanner_type);
         return -1;
@@ -514,6 +442,7 @@ static PyModuleDef_Slot module_slots[] = {
     {0, NULL},
 };
 static struct PyModuleDef module_definition = {PyModuleDef_HEAD_INIT, "_scan",
-    "Events of Kineto traces to columns.", 0, NULL, module_slots, NULL, NULL, NULL};
+    "Events of Kineto traces to columns.", sizeof(PyObject *), NULL, module_slots,
+    module_traverse, module_clear, NULL};
 
 PyMODINIT_FUNC PyInit__scan(void) { return PyModuleDef_Init(&module_definition); }

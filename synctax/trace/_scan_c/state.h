@@ -46,6 +46,7 @@ enum { CPU_OP, ANNOTATION, GPU_ANNOTATION, KERNEL, MEMCPY, MEMSET, RUNTIME, SYNC
 #define ON_DEVICE                                                                          \
     (1u << GPU_ANNOTATION | 1u << KERNEL | 1u << MEMCPY | 1u << MEMSET | 1u << SYNC        \
         | 1u << CUDA_EVENT)
+#define KINDS (CUDA_EVENT + 1)
 #define SKIPPED (-1)
 #define ABSENT (-1)
 
@@ -93,9 +94,12 @@ enum { EVENT_COLUMNS = 9, KERNEL_COLUMNS = 3, SYNC_COLUMNS = 4,
 enum { E_kind, E_name, E_start, E_duration, E_lane, E_device, E_stream, E_correlation,
     E_external };
 
-#define MAX_CATEGORIES 1024
+#ifndef MAX_CATEGORIES
+#define MAX_CATEGORIES 1024       /* that are told apart; events of others are for Python */
+#endif
 #define MAX_LETTER 128
 #define MAX_SHAPE 2048            /* bytes of a kernel's grid and block */
+#define MAX_NUMBER 300            /* bytes of a number: longer ones are beyond a float's range */
 
 typedef struct {
     Keys event_keys, args_keys;
@@ -113,6 +117,7 @@ typedef struct {
         sync_columns[SYNC_COLUMNS], comm_columns[COMM_COLUMNS];
     Table events, kernels, syncs, comms;
     uint64_t seed;
+    size_t longest;               /* bytes of what may be an event */
     int32_t last_process, last_thread, last_lane;
     Value value[ROLE_COUNT];      /* of the event at hand */
 } State;
@@ -122,7 +127,13 @@ enum { DONE, MORE_TEXT, REFUSED, NO_ROOM };
 static inline uint64_t key_first(const char *text, size_t length)
 {
     uint64_t word = load64(text);
-    return length < 8 ? word & (((uint64_t)1 << 8 * length) - 1) : word;
+    if (length >= 8)
+        return word;
+#if LITTLE_ENDIAN_MACHINE
+    return word & (((uint64_t)1 << 8 * length) - 1);
+#else
+    return length ? word >> 8 * (8 - length) : 0;
+#endif
 }
 
 static inline uint32_t key_slot(uint64_t first, uint64_t last, size_t length)

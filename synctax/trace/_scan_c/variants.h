@@ -124,9 +124,10 @@ static int variants_here(Variant *found)
     int count = 0;
 #ifdef SYNCTAX_X86
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("bmi2"))
+    int bits = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    if (bits && __builtin_cpu_supports("avx512bw"))
         found[count++] = (Variant){"avx512", scan_avx512};
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
+    if (bits && __builtin_cpu_supports("avx2"))
         found[count++] = (Variant){"avx2", scan_avx2};
     found[count++] = (Variant){"sse2", scan_sse2};
 #endif

@@ -12,6 +12,7 @@ from synctax.synth import SynthJob, write
 from synctax.trace import readers
 from synctax.trace.kineto import NativeScanner
 from synctax.trace.source import Damage
+from synctax.trace.window import MAX_EVENT_BYTES
 from tests.laws import examples, few, some
 from tests.trace.native.mutations import cut_out, mutated
 from tests.trace.native.reading import native, python, told_apart
@@ -114,6 +115,51 @@ def test_of_arguments(key, kind):
             assert told_apart(native(text + b" " * 100), python(text + b" " * 100)) == "", (
                 one
             )
+
+
+LONG_NUMBERS = {
+    "digits": b"1" * 400, "too many digits": b"1" * 5_000, "negative": b"-" + b"9" * 5_000,
+    "decimals": b"0." + b"1" * 400, "beyond a float": b"1" * 400 + b".5",
+}  # fmt: skip
+"""Some are numbers to a decoder, some are none."""
+
+
+@pytest.mark.parametrize("number", LONG_NUMBERS)
+@pytest.mark.parametrize("key", [
+    "pid", "tid", "device", "stream", "correlation", "Seq", "dtype", "name", "grid", "foo",
+])  # fmt: skip
+def test_of_numbers_that_are_long(key, number):
+    places = {"pid": b"0", "tid": b"7"}
+    args = b'"correlation":1'
+    if key in places:
+        places[key] = LONG_NUMBERS[number]
+    else:
+        args = b'"%s":%s' % (key.encode(), LONG_NUMBERS[number])
+    event = b'{"ph":"X","cat":"kernel","name":"k","pid":%s,"tid":%s,"ts":5,"dur":1,@}'
+    event = event.replace(b"@", b'"args":{%s}') % (places["pid"], places["tid"], args)
+    for one in (event, event.replace(b"kernel", b"cpu_op")):
+        text = listed(simple(), one, simple(b"9"), simple(b"11"))
+        assert told_apart(native(text), python(text)) == ""
+
+
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("block", [1 << 16, 1 << 23])
+def test_of_the_longest_event_and_one_that_is_longer(more, block):
+    filled = b"x" * (MAX_EVENT_BYTES - len(simple(args=b'"foo":""')) + more)
+    text = listed(simple(), simple(args=b'"foo":"' + filled + b'"'), simple(), simple())
+    found = native(text, block=block, chunk=1 << 18)
+    assert len(found.events) == 4 - more
+    assert told_apart(found, python(text)) == ""
+
+
+def test_of_more_categories_than_are_numbered():
+    events = [simple().replace(b"cpu_op", b"c%d" % i) for i in range(1_500)]
+    text = listed(*events, *[simple()] * 100)
+    scanner = NativeScanner("rank0.json", 5_000, None)
+    scanner.feed(text)
+    found = scanner.finish(Damage())
+    assert told_apart(found, python(text)) == ""
+    assert scanner.kept == 99  # the last has no comma behind it
 
 
 ODD = {

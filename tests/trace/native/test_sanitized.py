@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import synctax.trace
+from tests.fuzz.build import SMALL
 from tests.laws import examples
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
@@ -42,7 +43,8 @@ def test_nothing_is_read_or_written_outside_and_nothing_is_undefined(tmp_path):
         [
             COMPILER, "-O1", "-g", "-std=c11", "-shared", "-fPIC",
             "-fno-omit-frame-pointer", "-fsanitize=address,undefined",
-            "-fno-sanitize-recover=all", f"-I{HEADERS.parent}", SOURCE, "-o", module,
+            "-fno-sanitize-recover=all", *SMALL, f"-I{HEADERS.parent}", SOURCE,
+            "-o", module,
         ],
         check=True,
     )  # fmt: skip

@@ -1,4 +1,5 @@
-"""Reads texts that are nearly traces with a module built with sanitizers; see the test.
+"""Reads texts that are nearly traces with a module built with sanitizers, and those that
+fuzzing kept; see the test.
 
 python under_sanitizers.py MODULE SEED COUNT
 """
@@ -20,15 +21,16 @@ def load(path: str) -> None:
 
 def run(seed: int, count: int) -> int:
     from synctax.trace import readers
+    from tests.fuzz.build import corpus
     from tests.trace.native.mutations import mutated
     from tests.trace.native.reading import native
     from tests.trace.native.texts import made
 
     rng = random.Random(seed)
     texts = made()
+    changed = [mutated(rng.choice(texts), rng) for _ in range(count)]
     rows = 0
-    for _ in range(count):
-        text = mutated(rng.choice(texts), rng)
+    for text in [*changed, *(path.read_bytes() for path in corpus())]:
         variant = rng.choice(readers.variants())
         found = native(
             text, chunk=rng.choice([80, 300, 5_000]), block=1_000, variant=variant
