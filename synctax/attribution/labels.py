@@ -30,7 +30,7 @@ CLASS_TEXT = {
     "copy": "copies",
     "other": "other kernels",
     "communication": "waits for other groups",
-    "collective": "collectives",
+    "collective": "earlier collectives",
     "transfer": "transfers of collectives",
     "cpu_launch": "runtime calls",
     "cpu_op": "CPU operators",

@@ -86,7 +86,10 @@ def _who_and_what(told: Facts) -> str:
         what = "no culprit can be named"
     elif told.method != "path":
         what += f", which explain {percent(told.explained_share or 0.0)} of the tax itself"
-    return f"{what}; {_who(told.last, told.n_ranks, 'last for')}{_each(told)}"
+    # a rank is in one group: its share of the tax of all is not that of its own
+    every = "both" if told.n_groups == 2 else f"all {told.n_groups}"
+    of = "it" if told.n_groups < 2 else f"that of {every} groups"
+    return f"{what}; {_who(told.last, told.n_ranks, 'last for', of)}{_each(told)}"
 
 
 def _each(told: Facts) -> str:
@@ -100,24 +103,42 @@ def _each(told: Facts) -> str:
     return f" ({told_apart})"
 
 
-def _who(ranks: Sequence[tuple[int, float]], n_ranks: int, words: str) -> str:
+def _who(
+    ranks: Sequence[tuple[int, float]], n_ranks: int, words: str, of: str = "it"
+) -> str:
     """Name the ranks that hold far more than their fair share of the tax."""
     standing = _standing(ranks, n_ranks)
     if not ranks:
-        return f"no rank alone was {words} any of it (ranks tie)"
+        return f"no rank alone was {words} any of {of} (ranks tie)"
     if not standing:
         rank, share = ranks[0]
-        return f"no rank stands out (rank {rank} was {words} {percent(share)} of it)"
+        return f"no rank stands out (rank {rank} was {words} {percent(share)} of {of})"
     total = sum(share for _, share in standing)
     one = len(standing) == 1
     ranks_named = _listed([str(rank) for rank, _ in standing])
     was = "rank {} was" if one else "ranks {} were"
-    return f"{was.format(ranks_named)} {words} {percent(total)} of it"
+    return f"{was.format(ranks_named)} {words} {percent(total)} of {of}"
 
 
 def _standing(ranks: Sequence[tuple[int, float]], n_ranks: int) -> list[tuple[int, float]]:
     limit = min(STANDS_OUT / max(n_ranks, 1), PAIR_LIMIT)
     return [(rank, share) for rank, share in ranks if share >= limit][:NAMED]
+
+
+def foremost(told: Facts) -> str:
+    """Name the one culprit that holds most of the tax.
+
+    Parameters
+    ----------
+    told : Facts
+
+    Returns
+    -------
+    str
+        Without a full stop; empty where none holds more than half.
+    """
+    most = told.worst is not None and told.worst.share_of_tax > MOST
+    return _worst(told) if most else ""
 
 
 def _worst(told: Facts) -> str:

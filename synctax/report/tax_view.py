@@ -202,6 +202,8 @@ def _sentence(row: dict[str, Any], decided: int, read: int) -> str:
         return f"{text}; ranks tie in {tied} of {row['collectives']}"
     p = row["straggler_uniform_p"]
     rank, share = f"rank {row['straggler_rank']}", percent(row["straggler_share"])
+    if row["n_groups"] > 1:
+        share += " of its group's"  # not of the row's: a rank is in one group of them
     if p >= SIGNIFICANT:
         often = f"{rank} was last most often, in {share}, {p_equals(p)}"
         return f"{text}; no rank stands out ({often})"
@@ -227,10 +229,10 @@ def chance(p: float) -> str:
 def lost(tax: "Tax") -> str:
     """Say what all waits come to."""
     whole, exposed = tax.gpu_hours_waited, tax.gpu_hours_waited_exposed
-    share = (
-        f" ({percent(exposed / whole)} of it with nothing else to compute)" if whole else ""
-    )
-    text = f"all ranks together waited {time_us(whole * 3.6e9)}{share}"
+    text = "nobody waited in any collective"
+    if whole:
+        share = f"{percent(exposed / whole)} of it with nothing else to compute"
+        text = f"all ranks together waited {time_us(whole * 3.6e9)} ({share})"
     apart = tax.start_disagreement_us
     if apart is not None:
         text += f"; waits told by starts differ by {time_us(apart[0])} (median)"

@@ -6,7 +6,7 @@ import pytest
 
 from synctax.attribution.equation import Fit
 from synctax.attribution.facts import Culprit, Facts, Outlier
-from synctax.attribution.verdict import verdict
+from synctax.attribution.verdict import foremost, verdict
 
 NAN = float("nan")
 GOOD = Fit(50, 1.0, 0.0, 0.9999, 0.47, 1.0, 9.0)
@@ -49,6 +49,26 @@ PLAIN = Facts(
 
 def said(**changes: object) -> str:
     return "\n".join(verdict(replace(PLAIN, **changes)))
+
+
+def test_of_several_groups_a_rank_holds_a_share_of_the_tax_of_all():
+    assert "(rank 2 was last for 28 % of that of all 4 groups)" in said(n_groups=4)
+    one = said(n_groups=2, last=((3, 0.61), (0, 0.2)))
+    assert "rank 3 was last for 61 % of that of both groups" in one
+
+
+def test_collectives_that_are_to_blame_are_told_from_those_that_were_waited_for():
+    assert "culprits are earlier collectives (in c" in said(classes=(("collective", 0.8),))
+
+
+@pytest.mark.parametrize(("share", "named"), [(0.998, True), (0.51, True), (0.5, False)])
+def test_one_culprit_is_foremost_where_it_holds_most_of_the_tax(share, named):
+    told = replace(PLAIN, worst=Culprit("gap before aten::mm", "python_gap", 2, 6, share))
+    expected = (
+        f"most of all 6 × gap before aten::mm on rank 2: {100 * share:.3g} % of the tax"
+    )
+    assert foremost(told) == (expected if named else "")
+    assert foremost(PLAIN) == ""
 
 
 def test_classes_are_named_with_their_share_and_small_ones_are_not():
@@ -162,8 +182,8 @@ def test_only_culprits_are_called_waits_for_other_groups():
     assert "stragglers waited" not in said(classes=(("passed_on", 0.09), ("gemm", 0.91)))
     proven = said(classes=(("communication", 0.8), ("collective", 0.2)))
     assert (
-        "waits for other groups (in collectives with 80 % of the tax) and collectives "
-        "(20 %)" in proven
+        "waits for other groups (in collectives with 80 % of the tax) and earlier "
+        "collectives (20 %)" in proven
     )
     for name, text in (("transfer", "transfers of coll"), ("cpu_launch", "runtime calls")):
         told = said(classes=((name, 1.0),))

@@ -48,6 +48,31 @@ def test_a_rank_that_is_late_by_chance_is_not_accused():
     assert "was last in" not in text.replace("was last most often, in", "")
 
 
+@pytest.mark.parametrize(
+    ("late", "said"),
+    [
+        ([1] * 40, "rank 1 on GPU 1 on node0 was last in 100 % of its group's (p < 0.001"),
+        ([0, 1] * 20, "rank 1 was last most often, in 51 % of its group's, p = 0.87"),
+    ],
+)
+def test_of_several_groups_a_rank_is_last_in_a_share_of_its_own(late, said):
+    other = Group("1", (2, 3), "tp", 2, "kernel")
+    alike = [C(1_000.0 * (k + 1) + 97 * k * k, 20) for k in range(40)]
+    traces = [rank(r, alike, groups=[other], host="node1") for r in (2, 3)]
+    tax = measure([*measured(late).matches.ranks, *traces])
+    text = to_text(parts(tax, Result(MEASURE, tax.to_frame())), to_file=True)
+    assert said in text
+    assert " of its group's" not in view(late)
+
+
+def test_where_nobody_waited_no_time_is_told():
+    alike = [C(1_000.0 * (k + 1) + 97 * k * k, 20) for k in range(40)]
+    tax = measure([rank(r, alike, groups=[PAIR]) for r in (0, 1)])
+    text = to_text(parts(tax, Result(MEASURE, tax.to_frame())), to_file=True)
+    assert "nobody waited in any collective" in text
+    assert "together waited" not in text
+
+
 def test_a_group_of_which_some_ranks_were_not_read_is_not_called_whole():
     group = Group("0", (0, 1, 2), "tp", 3, "kernel")
     ranks = [

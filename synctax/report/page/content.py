@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from synctax.attribution.attribute import Attribution
+    from synctax.attribution.facts import Facts
     from synctax.bandwidth.basis import Setting
     from synctax.collectives.tax import Tax
     from synctax.evt.results import EvtFit
@@ -112,5 +113,21 @@ class Content:
     @cached_property
     def verdicts(self) -> dict[str, tuple[str, ...]]:
         """Who is to blame, by role, most tax first; empty without an attribution."""
+        from synctax.attribution.verdict import verdict
+
+        return {one.group: verdict(one) for one in self.facts}
+
+    @cached_property
+    def foremost(self) -> dict[str, str]:
+        """The one culprit that holds most of the tax, by role; empty where none does."""
+        from synctax.attribution.verdict import foremost
+
+        return {one.group: foremost(one) for one in self.facts}
+
+    @cached_property
+    def facts(self) -> "tuple[Facts, ...]":
+        """What the attribution says of each role, most tax first; none without one."""
+        from synctax.attribution.facts import facts
+
         found = self.attributed
-        return {} if found is None else found.verdict()
+        return () if found is None else facts(found)

@@ -27,6 +27,8 @@ def sentences(content: Content) -> tuple[str, str, str]:
 
 def _how_large(content: Content) -> str:
     waited = lost(content.tax).partition("; ")[0]
+    if not content.tax.gpu_hours_waited:
+        return _ended(waited)
     more = "; most of it in " if len(content.measured) > 1 else ": "
     return _ended(f"{waited}{more}{content.measured_said[0]}")
 
@@ -41,7 +43,8 @@ def _who(content: Content) -> str:
     group = content.measured[0]["group"]
     group = group if group in told else next(iter(told))
     name = f"in {group}: " if len(told) > 1 else ""
-    return _ended(f"{name}{told[group][0]}")
+    parts = [told[group][0], content.foremost[group]]
+    return _ended(f"{name}{'; '.join(filter(None, parts))}")
 
 
 def _what_comes(content: Content) -> str:
