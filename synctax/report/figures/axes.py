@@ -139,9 +139,13 @@ def numbered(axes: "Axes") -> None:
     ----------
     axes : Axes
     """
-    from synctax.report.figures.ticks import EvenNumbers
+    from matplotlib.ticker import AutoLocator
+
+    from synctax.report.figures.ticks import EvenNumbers, RoomyTicks
 
     axes.xaxis.set_major_formatter(EvenNumbers())
+    if isinstance(axes.xaxis.get_major_locator(), AutoLocator):
+        axes.xaxis.set_major_locator(RoomyTicks())
     axes.yaxis.set_major_formatter(EvenNumbers())
 
 
