@@ -215,8 +215,8 @@ def _parameters(
 
 
 def _result(found: "Attribution", asked: dict[str, Any], table: str) -> Result:
+    from synctax.attribution.envelope import envelope
     from synctax.attribution.summary import excluded
-    from synctax.attribution.verdict import envelope
     from synctax.schema import ATTRIBUTE, ATTRIBUTE_COLLECTIVES, ATTRIBUTE_RANKS
 
     left_out = excluded(found)

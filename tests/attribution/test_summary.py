@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import synctax
 from synctax.attribution.attribute import Attribution, attribute
 from synctax.attribution.culprits import CLASSES
+from synctax.attribution.envelope import envelope
 from synctax.attribution.facts import facts, overall
 from synctax.attribution.labels import (
     culprit_text,
@@ -20,7 +21,6 @@ from synctax.attribution.labels import (
 from synctax.attribution.model import Items
 from synctax.attribution.results import Known, Why
 from synctax.attribution.summary import excluded, parts, status_of
-from synctax.attribution.verdict import envelope
 from synctax.collectives.matches import Status
 from synctax.errors import SynctaxError
 from synctax.graph.model import NodeKind

@@ -2,7 +2,7 @@
 
 import pytest
 
-from synctax.attribution.verdict import envelope
+from synctax.attribution.envelope import envelope
 from synctax.report import attribution_view, tables
 from synctax.report.output import Result
 from synctax.schema import ATTRIBUTE, ATTRIBUTE_COLLECTIVES, ATTRIBUTE_RANKS

@@ -26,9 +26,9 @@ def starts_us(tax: "Tax") -> tuple[F64, bool]:
     if not len(matches):
         return np.empty(0), True
     table, rows = matches.table, matches.row
-    rank, start_ns = table.rank[rows], table.start_ns[rows]
+    rank, own_ns = table.rank[rows].astype(np.int64), table.start_ns[rows]
     clocks = job_clocks(matches)
-    start_ns = start_ns - lags_ns(clocks, rank, start_ns)
+    start_ns = own_ns - lags_ns(clocks, rank, own_ns)
     first = matches.first[:-1]
     start = np.minimum.reduceat(start_ns, first)
     root = np.array([clock.root for clock in clocks])[rank[first]]
