@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from synctax.attribution.options import Match, Method, Options, Window
+from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     Finite,
     RankSet,
@@ -17,7 +18,6 @@ from synctax.cli.options import (
     output_options,
     ranks_option,
     steps_option,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
@@ -28,6 +28,7 @@ from synctax.report.output import Output, Render, Result
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
     from synctax.collectives.tax import Tax
+    from synctax.trace.pool import Workers
 
 MAX_DIGITS = 9
 """No index has more."""
@@ -127,7 +128,7 @@ def attribute(
     per_group: bool,
     explain: tuple[int, str | None] | None,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,

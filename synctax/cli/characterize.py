@@ -9,12 +9,12 @@ from synctax.cli.bandwidth_types import LATENCY_US, RATE_GB_PER_S
 from synctax.cli.characterize_options import import_options, pool_options
 from synctax.cli.characterize_sources import check_list, chosen_source
 from synctax.cli.characterize_types import EFFICIENCIES, MEMORY_EFFICIENCIES
+from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     MAX_RANKS,
     GroupSizes,
     group_option,
     output_options,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.plan_types import Count
@@ -29,6 +29,7 @@ from synctax.report.output import Output
 
 if TYPE_CHECKING:
     from synctax.cluster.characterize.gpus import Precision
+    from synctax.trace.pool import Workers
 
 DEFAULT_GPUS = (2, 4, 8)
 """Of the jobs of the MoSim paper's traces: 2 to 8."""
@@ -142,7 +143,7 @@ def characterize(
     list_workloads: bool,
     list_gpu_types: bool,
     group: str | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,

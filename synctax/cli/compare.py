@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from synctax.cli.compare_stages import Asked, check_paths, read_sides, runs_of
+from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     Finite,
     end_tolerance_option,
@@ -14,7 +15,6 @@ from synctax.cli.options import (
     output_options,
     ranks_option,
     steps_option,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from synctax.comparison.comparison import Comparison
+    from synctax.trace.pool import Workers
 
 KERNEL_CLASSES = ("gemm", "attention", "norm", "elementwise", "reduction", "copy", "other")
 """Those that compute (`comparison.kernels.COMPUTE`), which help shows without numpy."""
@@ -100,7 +101,7 @@ def compare(
     fail_on: str,
     kernel_class: str,
     end_tolerance_us: float | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,

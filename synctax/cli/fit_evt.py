@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,7 @@ from synctax.attribution.options import Options as AttributeOptions
 from synctax.cli import fit_evt_stages as stages
 from synctax.cli.fit_evt_figures import FIGURES, check_figure, draw_fit
 from synctax.cli.fit_evt_targets import check_targets
+from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     Finite,
     GroupSizes,
@@ -20,7 +21,6 @@ from synctax.cli.options import (
     output_options,
     ranks_option,
     steps_option,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.plotting import Plot, plot_options
@@ -28,6 +28,9 @@ from synctax.cli.recall import Sources
 from synctax.evt.options import Options
 from synctax.report.output import Output
 from synctax.schema import FIT_EVT_POINTS
+
+if TYPE_CHECKING:
+    from synctax.trace.pool import Workers
 
 DEFAULT = Options()
 
@@ -182,7 +185,7 @@ def fit_evt(
     per_instance: bool,
     tax_file: Path | None,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     Finite,
     group_option,
@@ -15,7 +16,6 @@ from synctax.cli.options import (
     ranks_option,
     steps_option,
     traces_argument,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
@@ -24,6 +24,7 @@ from synctax.report.output import Output, Render, Result
 
 if TYPE_CHECKING:
     from synctax.collectives.tax import Tax
+    from synctax.trace.pool import Workers
 
 ROUTINE = frozenset({"skipped_category"})
 """Reasons that every trace has and nobody acts on: said with `-v`, and in JSON."""
@@ -72,7 +73,7 @@ def measure(
     per_rank: bool,
     fail_above_us: float | None,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from synctax.cli.bandwidth_types import Topologies
+from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     MAX_NUMBER,
     GroupSizes,
@@ -17,7 +18,6 @@ from synctax.cli.options import (
     steps_option,
     verbosity,
     verbosity_options,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.recall import Sources
@@ -29,6 +29,7 @@ from synctax.report.page_choices import DEFAULT_PATHS
 
 if TYPE_CHECKING:
     from synctax.cli.report_stages import Asked
+    from synctax.trace.pool import Workers
 
 SUFFIXES = (".html", ".htm")
 
@@ -109,7 +110,7 @@ def report(
     n: tuple[int, ...] | None,
     end_tolerance_us: float | None,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
 ) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     MAX_RANKS,
     end_tolerance_option,
@@ -14,7 +15,6 @@ from synctax.cli.options import (
     output_options,
     ranks_option,
     steps_option,
-    workers_option,
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from synctax.planning.verify.job import Verification
+    from synctax.trace.pool import Workers
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -163,7 +164,7 @@ def verify(
     per_group: bool,
     strict: bool,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import IO, Protocol, cast
 
 from synctax.errors import BadInputError, SynctaxError
+from synctax.trace.errand import located
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -63,7 +64,7 @@ def open_file(path: str) -> Iterator[IO[bytes]]:
 
 def _open(path: str) -> IO[bytes]:
     if "://" not in path:
-        return open(path, "rb", buffering=0)  # noqa: PTH123
+        return open(located(path), "rb", buffering=0)  # noqa: PTH123
     try:
         import fsspec
     except ImportError as error:

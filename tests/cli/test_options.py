@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from synctax import workspace
 from synctax.cli import options
+from synctax.cli.machines import workers_option
 from synctax.report.output import Output
 
 
@@ -19,7 +20,7 @@ from synctax.report.output import Output
 @options.ranks_option
 @options.steps_option
 @click.option("--n", type=options.GroupSizes())
-@options.workers_option
+@workers_option
 @options.manifest_option
 @options.workspace_options
 @options.output_options
