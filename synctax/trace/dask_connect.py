@@ -2,7 +2,9 @@
 
 import json
 import logging
+import socket
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +29,9 @@ ANSWERS_WITHIN_S: Final = 5
 """A scheduler that does not answer by then is none."""
 
 REMEDY: Final = "give the workers more of it, or fewer threads each"
+
+_AGAIN_S: Final = 0.2
+_WORKER_ANSWERS_WITHIN: Final = "10s"
 
 _SAME: Final = ("dask", "distributed", "cloudpickle", "msgpack")
 """Packages that Dask wants in one version everywhere."""
@@ -99,7 +104,8 @@ def _started(processes: int) -> Connection:
         cluster = LocalCluster(
             n_workers=processes,
             threads_per_worker=1,
-            dashboard_address=None,
+            # its HTTP server always starts: on a port that is free, for this machine only
+            dashboard_address="localhost:0",
             silence_logs=logging.CRITICAL,
             memory_limit=0,
         )
@@ -115,13 +121,14 @@ def _reached(address: str) -> Connection:
     try:
         if "://" not in address and Path(address).is_file():
             place = json.loads(Path(address).read_bytes())["address"]
-        get_address_host_port(place)
+        host, port = get_address_host_port(place)
     except (ValueError, TypeError, KeyError, OSError, ImportError) as error:
         raise SynctaxError(
             f"{address} is no address of a Dask scheduler ({error}); give one like "
             "tcp://host:8786, the file of `dask scheduler --scheduler-file`, or local"
         ) from error
     try:
+        _listens(host, port)
         with quiet():
             client = Client(place, timeout=ANSWERS_WITHIN_S, set_as_default=False)
     except (OSError, TimeoutError) as error:
@@ -130,6 +137,37 @@ def _reached(address: str) -> Connection:
             "that `dask scheduler` runs there and that its port can be reached from here"
         ) from error
     return Connection(client, f"the scheduler at {place}")
+
+
+def _listens(host: str, port: int) -> None:
+    """Wait for a scheduler that may just be starting.
+
+    A client that meets none leaves a thread behind.
+
+    Raises
+    ------
+    OSError
+        If nothing listens there in time.
+    """
+    deadline_s = time.monotonic() + ANSWERS_WITHIN_S
+    while True:
+        try:
+            socket.create_connection((host, port), ANSWERS_WITHIN_S).close()
+        except OSError:
+            if time.monotonic() + _AGAIN_S > deadline_s:
+                raise
+            time.sleep(_AGAIN_S)
+        else:
+            return
+
+
+@contextmanager
+def impatient() -> Iterator[None]:
+    """Let a worker that ended with results in its hands be asked for them less long."""
+    import dask
+
+    with dask.config.set({"distributed.comm.timeouts.connect": _WORKER_ANSWERS_WITHIN}):
+        yield
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from synctax.trace.dask_connect import (
     OnNote,
     Words,
     connect,
+    impatient,
     quiet,
     warned,
 )
@@ -138,7 +139,7 @@ class Scheduler:
         if self._connection is None:
             self._connection = connect(self._address, self._processes, self._on_note)
         run = _Run(self._connection, paths, on_progress)
-        with quiet() if self._connection.own else nullcontext():
+        with quiet() if self._connection.own else nullcontext(), impatient():
             try:
                 run.submit(function)
                 return run.collect()

@@ -17,23 +17,15 @@ from synctax.trace import dask_connect, dask_pool, dask_worker, readers
 from synctax.trace.dask_pool import Scheduler, narrowed, on_scheduler
 from synctax.trace.pool import map_files
 from synctax.trace.pool_worker import WorkerLostError
+from tests.dask_cluster import distributed, two_workers
 from tests.trace import dask_functions as functions
-
-distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 
 
 @pytest.fixture(scope="module")
 def cluster():
     """Two worker processes that find what tests define, and start again when they end."""
-    cluster = distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        dashboard_address=None,
-        silence_logs=logging.CRITICAL,
-        memory_limit=0,
-    )
-    yield cluster
-    cluster.close()
+    with two_workers() as cluster:
+        yield cluster
 
 
 @pytest.fixture
