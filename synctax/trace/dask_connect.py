@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from synctax import __version__
 from synctax.errors import SynctaxError
+from synctax.trace.dask_worker import SYNCTAX
 from synctax.trace.pool import available_cores
 from synctax.trace.pool_worker import WorkerLostError, worker_lost
 
@@ -198,14 +198,14 @@ def _odd(connection: Connection) -> Iterator[str]:
     found = connection.client.get_versions(packages=["synctax"])
     places = {"scheduler": found["scheduler"], **found["workers"]}
     synctax = {place: seen["packages"].get("synctax") for place, seen in places.items()}
-    bad = {place: has for place, has in synctax.items() if has != __version__}
+    bad = {place: has for place, has in synctax.items() if has != SYNCTAX}
     if bad:
         told = _some(
             f"{place} has {f'synctax {has}' if has else 'no synctax'}"
             for place, has in bad.items()
         )
         raise SynctaxError(
-            f"{connection.name}: {told}; install synctax {__version__}, as here, for the "
+            f"{connection.name}: {told}; install synctax {SYNCTAX}, as here, for the "
             "scheduler and all workers"
         )
     differs = _differing(found["client"], places)
@@ -266,7 +266,7 @@ class Words:
         """Say that Dask did not get so far as to call the function."""
         return SynctaxError(
             f"{self.name} could not hand out {path} ({type(error).__name__}: {error}); the "
-            f"scheduler and its workers need synctax {__version__} and Python "
+            f"scheduler and its workers need synctax {SYNCTAX} and Python "
             f"{sys.version_info.major}.{sys.version_info.minor}, as here"
         )
 
