@@ -12,6 +12,13 @@ BYTES_PER_GB = 1e9
 NOTHING = 0.0005
 """A share below this is written as 0 %."""
 
+_NEARLY = 99.95
+"""Percent from which on one digit after the point would say 100."""
+
+LEAST_P = 0.001
+"""A p-value below this is said to be below it."""
+
+_FEW_DIGITS_FROM = 0.0995
 _US_PER_S = 1e6
 _S_PER_H = 3600.0
 _LEAST_H = 0.01
@@ -63,14 +70,16 @@ def time_us(value_us: float | None) -> str:
     --------
     >>> time_us(0.64), time_us(582), time_us(2668.5), time_us(1_250_000)
     ('0.64 µs', '582 µs', '2.67 ms', '1.25 s')
-    >>> time_us(7.2e9), time_us(0), time_us(None)
-    ('2 h', '0 µs', '–')
+    >>> time_us(7.2e9), time_us(0), time_us(-2500.0), time_us(None)
+    ('2 h', '0 µs', '−2.5 ms', '–')
     """
     if value_us is None or is_absent(value_us):
         return ABSENT
+    if value_us < 0:
+        return f"−{time_us(-value_us)}"
     for factor, unit in ((3.6e9, "h"), (1e6, "s"), (1e3, "ms")):
         # 999.7 µs would read as 1,000 µs
-        if abs(value_us) >= 0.9995 * factor:
+        if value_us >= 0.9995 * factor:
             return f"{number(value_us / factor)} {unit}"
     return f"{number(value_us)} µs"
 
@@ -113,17 +122,22 @@ def alike(values_s: Iterable[float | None]) -> Callable[[float | None], str]:
 
 
 def percent(share: float | None) -> str:
-    """Write a fraction as a percentage.
+    """Write a fraction as a percentage; what is nearly all is not called all.
 
     Examples
     --------
     >>> percent(0.8231), percent(0.004), percent(1.0), percent(12.345), percent(None)
     ('82 %', '0.4 %', '100 %', '1,234 %', '–')
+    >>> percent(0.997), percent(0.9999)
+    ('99.7 %', '> 99.9 %')
     """
     if share is None or is_absent(share):
         return ABSENT
     value = 100 * share
-    return f"{value:.1f} %" if 0 < abs(value) < 9.95 else f"{value:,.0f} %"
+    if _NEARLY <= value < 100:
+        return "> 99.9 %"
+    near = 0 < abs(value) < 9.95 or 99 <= value < 100
+    return f"{value:.1f} %" if near else f"{value:,.0f} %"
 
 
 def signed(share: float | None) -> str:
@@ -136,9 +150,56 @@ def signed(share: float | None) -> str:
     """
     if share is None or is_absent(share):
         return ABSENT
-    if abs(share) < NOTHING:
-        return percent(0.0)
-    return ("−" if share < 0 else "+") + percent(abs(share))
+    return with_sign(0.0 if abs(share) < NOTHING else share, percent)
+
+
+def signed_us(value_us: float | None) -> str:
+    """Write a time in µs with its sign, in the unit that reads best.
+
+    Examples
+    --------
+    >>> signed_us(-2500.0), signed_us(12.0), signed_us(0.0), signed_us(None)
+    ('−2.5 ms', '+12 µs', '0 µs', '–')
+    """
+    return with_sign(value_us, time_us)
+
+
+def with_sign(value: float | None, show: Callable[[float], str]) -> str:
+    """Write a value with its sign before what `show` writes of its size; 0 has none.
+
+    Examples
+    --------
+    >>> with_sign(-5e6, size_bytes), with_sign(3.0, number), with_sign(0.0, number)
+    ('−5 MB', '+3', '0')
+    """
+    if value is None or is_absent(value):
+        return ABSENT
+    sign = "" if not value else "−" if value < 0 else "+"
+    return sign + show(abs(value))
+
+
+def p_value(p: float) -> str:
+    """Write a p-value: no digits that resampling cannot tell, none below a thousandth.
+
+    Examples
+    --------
+    >>> p_value(0.00001), p_value(0.0321), p_value(0.3456), p_value(1.0)
+    ('< 0.001', '0.032', '0.35', '1.00')
+    """
+    if p < LEAST_P:
+        return f"< {LEAST_P:g}"
+    return f"{p:.3f}" if p < _FEW_DIGITS_FROM else f"{p:.2f}"
+
+
+def p_equals(p: float) -> str:
+    """Write a p-value with its letter.
+
+    Examples
+    --------
+    >>> p_equals(0.00001), p_equals(0.0321)
+    ('p < 0.001', 'p = 0.032')
+    """
+    return f"p {p_value(p)}" if p < LEAST_P else f"p = {p_value(p)}"
 
 
 def decimals(value: float) -> str:

@@ -157,6 +157,16 @@ def test_figures_show_themselves(results):
     assert len(picture) < 60_000
 
 
+@pytest.mark.parametrize("folder", [EXAMPLES, EXAMPLES.parent])
+def test_the_notebook_finds_its_job_where_it_may_be_run(folder, monkeypatch):
+    from tests.bench.notebook import CELLS
+
+    monkeypatch.chdir(folder)
+    names = {}
+    exec(CELLS[1], names)
+    assert len(names["job"].ranks) == 8
+
+
 @pytest.mark.repo
 def test_the_notebook_of_the_examples_still_shows_what_it_shows():
     nbformat = pytest.importorskip("nbformat")

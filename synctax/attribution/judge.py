@@ -7,7 +7,6 @@ import numpy as np
 
 from synctax.arrays import ABSENT, I8, I32, I64, NS_PER_US, Bool
 from synctax.attribution import carried, culprits
-from synctax.attribution.labels import time_text
 from synctax.attribution.model import Items
 from synctax.attribution.options import Options
 from synctax.attribution.origins import origins
@@ -25,6 +24,7 @@ from synctax.attribution.variation import (
 from synctax.collectives.tax import Tax
 from synctax.graph.model import EdgeKind
 from synctax.notes import Note
+from synctax.texts import time_us
 
 LEAST_SHARE = 0.5
 """An item that explains less than this share of the tax is no culprit."""
@@ -269,6 +269,6 @@ def graph_notes(ranks: Iterable[tuple[tuple[Note, ...], int]]) -> tuple[Note, ..
             "host_clock_skew",
             len(skews),
             f"ranks whose host clock runs ahead of their GPU's, by up to "
-            f"{time_text(worst)}: corrected",
+            f"{time_us(worst)}: corrected",
         )
     return tuple(merged.values())

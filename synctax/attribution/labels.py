@@ -143,38 +143,6 @@ def short_name(text: str, *, width: int = NAME_WIDTH) -> str:
     return name if len(name) <= width else f"{name[: width - 1]}…"
 
 
-def percent(share: float) -> str:
-    """Write a share; what is nearly all is not called all.
-
-    Examples
-    --------
-    >>> percent(0.997), percent(1.0), percent(0.42), percent(0.002), percent(0.9999)
-    ('99.7 %', '100 %', '42 %', '0.2 %', '> 99.9 %')
-    >>> percent(123.4)
-    '12,340 %'
-    """
-    value = 100 * share
-    if 99.95 <= value < 100:
-        return "> 99.9 %"
-    near = 0 < value < 9.95 or 99 <= value < 100
-    return f"{value:.1f} %" if near else f"{value:,.0f} %"
-
-
-def time_text(value_us: float) -> str:
-    """Write a time with three digits, in the unit from µs to hours that reads best.
-
-    Examples
-    --------
-    >>> time_text(16.04), time_text(5_420), time_text(1_004_604), time_text(3.6e9)
-    ('16 µs', '5.42 ms', '1 s', '1 h')
-    """
-    units = ((3.6e9, "h"), (1e6, "s"), (1e3, "ms"), (1.0, "µs"))
-    reached = [pair for pair in units if value_us >= 0.9995 * pair[0]]
-    factor, unit = reached[0] if reached else units[-1]
-    number = value_us / factor
-    return f"{number:.3g} {unit}" if number < 999.5 else f"{number:,.0f} {unit}"
-
-
 def _without_parameters(name: str) -> str:
     """Cut off the parameters at the end of a C++ name, if there are any."""
     bare = _CLONE.sub("", name)

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from synctax.attribution.equation import MIN_POINTS
 from synctax.attribution.facts import Culprit, Facts, Outlier, facts, overall
-from synctax.attribution.labels import CLASS_TEXT, percent, short_name, time_text
+from synctax.attribution.labels import CLASS_TEXT, short_name
 from synctax.attribution.summary import PASSED_ON
+from synctax.texts import percent, time_us
 
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
@@ -246,9 +247,9 @@ def _which(told: Facts, one: Outlier) -> str:
 
 def _idle(one: Outlier) -> str:
     if one.why in _IDLE_TEXT:
-        return f"{time_text(one.idle_us)} more {_IDLE_TEXT[one.why].format(rank=one.rank)}"
+        return f"{time_us(one.idle_us)} more {_IDLE_TEXT[one.why].format(rank=one.rank)}"
     return (
-        f"{time_text(abs(one.residual_us))} off, less than half of it launch, queueing or "
+        f"{time_us(abs(one.residual_us))} off, less than half of it launch, queueing or "
         "cross-stream latency"
     )
 
@@ -324,8 +325,8 @@ def _count(number: int, what: str) -> str:
 
 def _range(low_us: float, high_us: float) -> str:
     if low_us == high_us:
-        return f"have a tax of {time_text(low_us)}"
-    return f"have a tax of {time_text(low_us)} to {time_text(high_us)}"
+        return f"have a tax of {time_us(low_us)}"
+    return f"have a tax of {time_us(low_us)} to {time_us(high_us)}"
 
 
 def envelope(found: "Attribution") -> dict[str, Any]:

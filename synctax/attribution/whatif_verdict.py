@@ -4,13 +4,11 @@ from typing import TYPE_CHECKING
 
 from synctax.arrays import NS_PER_US
 from synctax.attribution.changes import Change, Replace
-from synctax.attribution.labels import CLASS_TEXT, percent, short_name
+from synctax.attribution.labels import CLASS_TEXT, short_name
+from synctax.texts import NOTHING, percent
 
 if TYPE_CHECKING:
     from synctax.attribution.whatif import Outcome, Scenario, WhatIf
-
-NOTHING = 0.0005
-"""A change of step time or tax by a smaller share is none to speak of."""
 
 _WHAT_TEXT = {
     "gpu": "the GPU work",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from synctax.attribution.options import Match, Method, Options, Window
-from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     Finite,
     RankSet,
@@ -21,6 +20,7 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.cli.recall import Sources
 from synctax.errors import SynctaxError
 from synctax.report.output import Output, Render, Result

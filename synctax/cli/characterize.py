@@ -9,7 +9,6 @@ from synctax.cli.bandwidth_types import LATENCY_US, RATE_GB_PER_S
 from synctax.cli.characterize_options import import_options, pool_options
 from synctax.cli.characterize_sources import check_list, chosen_source
 from synctax.cli.characterize_types import EFFICIENCIES, MEMORY_EFFICIENCIES
-from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     MAX_RANKS,
     GroupSizes,
@@ -18,6 +17,7 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plan_types import Count
+from synctax.cli.reading_options import workers_option
 from synctax.cluster.characterize.gpus import DEFAULT_GPU, PRECISIONS
 from synctax.cluster.characterize.profile import (
     EFFICIENCY,

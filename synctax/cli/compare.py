@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from synctax.cli.compare_stages import Asked, check_paths, read_sides, runs_of
-from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     Finite,
     end_tolerance_option,
@@ -18,6 +17,7 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.cli.resampling import resampling_options
 from synctax.comparison.options import FAIL_ON, Options
 from synctax.report.output import Output, Render, Result
@@ -194,14 +194,14 @@ def _result(found: "Comparison", asked: dict[str, Any], table: str) -> Result:
 
 def _render(found: "Comparison", table: str) -> Render:
     """Choose what people read of a result."""
-    from synctax.report import compare_view
+    from synctax.report import compare_tables_view, compare_view
 
     views: dict[str, Render] = {
         "": lambda _: compare_view.parts(found),
-        "--per-rank": compare_view.ranks,
-        "--culprits": compare_view.culprits,
-        "--fit": lambda result: compare_view.fit(found, result),
-        "--kernels": compare_view.kernels,
+        "--per-rank": compare_tables_view.ranks,
+        "--culprits": compare_tables_view.culprits,
+        "--fit": lambda result: compare_tables_view.fit(found, result),
+        "--kernels": compare_tables_view.kernels,
     }
     return views[table]
 

@@ -10,7 +10,6 @@ from synctax.attribution.options import Options as AttributeOptions
 from synctax.cli import fit_evt_stages as stages
 from synctax.cli.fit_evt_figures import FIGURES, check_figure, draw_fit
 from synctax.cli.fit_evt_targets import check_targets
-from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     Finite,
     GroupSizes,
@@ -24,6 +23,7 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plotting import Plot, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.cli.recall import Sources
 from synctax.evt.options import Options
 from synctax.report.output import Output

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from synctax.cli import inject_stages as stages
-from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     Finite,
     group_option,
@@ -15,6 +14,7 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.record.plan import DEFAULT_SKIP, DelayRule, How
 from synctax.report.output import Output
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     manifest_option,
     output_options,
     traces_argument,
 )
+from synctax.cli.reading_options import workers_option
 from synctax.errors import BadInputError, SynctaxError
 from synctax.report.output import Output
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     Finite,
     group_option,
@@ -19,6 +18,7 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.errors import GateFailedError, SynctaxError
 from synctax.report.output import Output, Render, Result
 

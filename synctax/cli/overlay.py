@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     end_tolerance_option,
     group_option,
@@ -16,6 +15,7 @@ from synctax.cli.options import (
     steps_option,
     workspace_options,
 )
+from synctax.cli.reading_options import workers_option
 from synctax.cli.recall import Sources
 from synctax.cli.targets import check_targets
 from synctax.errors import BadInputError, SynctaxError

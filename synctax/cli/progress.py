@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from synctax.report.streams import say
-from synctax.texts import BYTES_PER_GB, rate_gb_per_s, size_bytes
+from synctax.texts import BYTES_PER_GB, counted, rate_gb_per_s, size_bytes
 
 PLAIN_INTERVAL_S = 10.0
 """Time between lines where stderr is no terminal."""
@@ -32,7 +32,7 @@ class _Done:
             return f"{self.bytes} of {self.total_bytes} {self.counts}"
         elapsed_s = max(time.monotonic() - self.started_s, 1e-9)
         return (
-            f"{self.files} of {self.total_files} files, "
+            f"{self.files} of {counted(self.total_files, 'file')}, "
             f"{size_bytes(self.bytes)} of {size_bytes(self.total_bytes)}, "
             f"{rate_gb_per_s(self.bytes / elapsed_s / BYTES_PER_GB)}"
         )

@@ -2,6 +2,7 @@
 
 import dataclasses
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -266,4 +267,4 @@ def _show(
         emit(result, Output("json" if fmt == "json" else "csv"))
     elif not (quiet and whole):
         parts = record_view.parts(outcome, every_rank=verbosity(ctx) > 0)
-        say(tables.to_text(parts).rstrip("\n"))
+        say(tables.to_text(parts, stream=sys.stderr).rstrip("\n"))

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from synctax.cli.bandwidth_types import Topologies
-from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     MAX_NUMBER,
     GroupSizes,
@@ -20,6 +19,7 @@ from synctax.cli.options import (
     verbosity_options,
     workspace_options,
 )
+from synctax.cli.reading_options import workers_option
 from synctax.cli.recall import Sources
 from synctax.cli.targets import check_targets
 from synctax.errors import BadInputError

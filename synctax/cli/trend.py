@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     MAX_NUMBER,
     end_tolerance_option,
@@ -18,6 +17,7 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plotting import Plot, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.cli.recall import Sources
 from synctax.cli.resampling import resampling_options
 from synctax.comparison.options import Options

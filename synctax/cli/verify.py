@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     MAX_RANKS,
     end_tolerance_option,
@@ -18,6 +17,7 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.errors import GateFailedError
 from synctax.planning.verify.limits import DEFAULT_BYTES_TOLERANCE, DEFAULT_SLOW_SHARE
 from synctax.report.output import Output, Result

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from synctax.cli.machines import workers_option
 from synctax.cli.options import (
     StepRange,
     end_tolerance_option,
@@ -15,6 +14,7 @@ from synctax.cli.options import (
     workspace_options,
 )
 from synctax.cli.plotting import Plot, draw, plot_options
+from synctax.cli.reading_options import workers_option
 from synctax.cli.recall import Sources
 from synctax.report.output import Output, Result
 

@@ -208,7 +208,7 @@ def survey(
     SynctaxError
         If a reader is asked for that is not there (`trace.readers`).
     """
-    chosen()  # told once, and not of every file
+    chosen()
     results = map_files(
         partial(_read_one, cache=cache),
         [file.path for file in found.files],
@@ -336,10 +336,7 @@ _REASONS = {
 
 
 def _in_use(rows: Sequence[FileRow]) -> tuple[RankCollectives, ...]:
-    # A rank without collectives has length 0, and is a rank all the same.
-    used = [
-        r.collectives
-        for r in rows
-        if r.status is FileStatus.USED and r.collectives is not None
-    ]
+    found = [row.collectives for row in rows if row.status is FileStatus.USED]
+    # a rank without collectives has length 0, and is a rank all the same
+    used = [one for one in found if one is not None]
     return tuple(sorted(used, key=lambda c: (natural_key(c.window), c.rank, c.path)))

@@ -8,8 +8,7 @@ import numpy as np
 from synctax.comparison.trend_changes import Change, left_out, means_us
 from synctax.comparison.trend_numbers import MIN_FOR_BREAK, MIN_FOR_TREND, points_needed
 from synctax.comparison.trend_parts import Line
-from synctax.comparison.verdict import signed_us
-from synctax.texts import counted, percent, time_us
+from synctax.texts import counted, p_equals, percent, signed_us, time_us
 
 if TYPE_CHECKING:
     from synctax.comparison.trend import Trend
@@ -63,7 +62,7 @@ def _clauses(found: "Trend", line: Line, change: Change) -> list[str]:
         clauses.append(
             f"from {place(found, worse.point)} on the others wait "
             f"{time_us(worse.after_us)} a collective for rank {worse.rank}{host} instead "
-            f"of {time_us(worse.before_us)}, {_p(change.worse_p)}"
+            f"of {time_us(worse.before_us)}, {p_equals(change.worse_p)}"
         )
     moved = _moved(line, change) if clauses else ""
     return [*clauses, moved] if moved else clauses
@@ -78,7 +77,8 @@ def _step(found: "Trend", line: Line, change: Change) -> str:
     point = place(found, int(change.points[largest.first]))
     return (
         f"the mean tax {word} at {point} from {time_us(before)} to {time_us(after)}, by "
-        f"{_range(found, largest.shift, largest.low, largest.high)}, {_p(change.break_p)}"
+        f"{_range(found, largest.shift, largest.low, largest.high)}, "
+        f"{p_equals(change.break_p)}"
     )
 
 
@@ -101,7 +101,7 @@ def _slope(found: "Trend", line: Line, change: Change) -> str:
     per = one if one[0].isdigit() else f"{'an' if one[0] in 'ih' else 'a'} {one}"
     return (
         f"the mean tax {word} by {_range(found, slope.slope, slope.low, slope.high)} "
-        f"{'per ' if one[0].isdigit() else ''}{per}, {_p(change.trend_p)}: "
+        f"{'per ' if one[0].isdigit() else ''}{per}, {p_equals(change.trend_p)}: "
         f"{time_us(first)} in the first {found.points.noun} and {time_us(last)} in the last"
     )
 
@@ -119,10 +119,6 @@ def _range(found: "Trend", value: float, low: float, high: float) -> str:
 
 def _share(found: "Trend") -> str:
     return f"{100 * found.options.alpha:.3g} %"
-
-
-def _p(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def place(found: "Trend", point: int) -> str:
@@ -200,7 +196,7 @@ def _few(found: "Trend", few: list[Change]) -> list[str]:
     needed = max(points_needed(least.questions, found.options.alpha), count + 1)
     text = (
         f"{what}no change, but {counted(count, found.points.noun)} are too few to tell: "
-        f"even the clearest {kind} has p = {least.least_p:.2f} with "
+        f"even the clearest {kind} has {p_equals(least.least_p)} with "
         f"{least.questions} questions; {needed} would do, or fewer rows (--group, --op)"
     )
     return [text]

@@ -8,7 +8,7 @@ from synctax.attribution.labels import CLASS_TEXT, short_name
 from synctax.comparison.likeness import Unlike
 from synctax.comparison.options import WORDS
 from synctax.comparison.stats import Difference
-from synctax.texts import number, percent, signed, time_us
+from synctax.texts import number, percent, signed, signed_us, time_us
 
 if TYPE_CHECKING:
     from synctax.comparison.comparison import Comparison
@@ -56,7 +56,7 @@ def verdict(found: "Comparison") -> tuple[str, ...]:
     taxes = sum(one.quantity in TAXES for one in every)
     if not taxes:
         said.append(_none(found))
-    said += [*_causes(found), *_straggler(found)]
+    said += [*_unsure(found), *_causes(found), *_straggler(found)]
     if found.fits is not None:
         said += _fit(found)
     said.append(_same(found, taxes))
@@ -123,19 +123,6 @@ def interval(found: Difference, level: float, *, per: str = "") -> str:
     return f"{text} ({percent(level)}: {ends})"
 
 
-def signed_us(value_us: float) -> str:
-    """Write a time with its sign.
-
-    Examples
-    --------
-    >>> signed_us(-2500.0), signed_us(0.0)
-    ('−2.5 ms', '0 µs')
-    """
-    if not value_us or np.isnan(value_us):
-        return time_us(value_us)
-    return ("−" if value_us < 0 else "+") + time_us(abs(value_us))
-
-
 def _unlike(found: "Comparison") -> list[str]:
     kinds = frozenset(Unlike)
     return [f"not like with like: {n.detail}" for n in found.notes if n.reason in kinds]
@@ -197,6 +184,27 @@ def _none(found: "Comparison") -> str:
     return (
         f"{NO_CHANGE}: none of {found.tested} numbers differs by more than chance explains"
     )
+
+
+def _unsure(found: "Comparison") -> list[str]:
+    """Name what differs and has no interval, where others have one: it did not vary."""
+    if all(np.isnan(one.found.low) for one in found.changes):
+        return []
+    every = [found.find(*row, name) for row in found.rows for name in (TAXES[0], TRANSFER)]
+    dark = [
+        one
+        for one in every
+        if one is not None and np.isnan(one.found.low) and _worth(one.found)
+    ]
+    if not dark:
+        return []
+    dark.sort(key=lambda one: -a_step_us(one))
+    some = "; ".join(
+        f"{named(one)} {time_us(one.found.a)} to {time_us(one.found.b)}"
+        for one in dark[:MOST_LEADS]
+    )
+    more = f" and {len(dark) - MOST_LEADS} more" if len(dark) > MOST_LEADS else ""
+    return [f"these differ and did not vary enough to tell what is chance: {some}{more}"]
 
 
 def _worth(one: Difference) -> bool:

@@ -97,7 +97,7 @@ def _amount(found: "Recovered") -> list[str]:
     against = "delay beyond the slack" if found.by_excess else "delay"
     said = (
         f"tax rises by {_slope(line)} µs per µs of {against}, from "
-        f"{_signed(line.ordinary.intercept_us)} without one, R² {_decimals(line.r2)}; "
+        f"{time_us(line.ordinary.intercept_us)} without one, R² {_decimals(line.r2)}; "
         f"through the medians by {_decimals(line.robust.slope)}"
     )
     culprit = found.by_culprit
@@ -112,10 +112,6 @@ def _slope(line: Envelope) -> str:
         return f"{_decimals(one.slope)} (no interval: give two sizes two steps or more)"
     ends = " to ".join(_decimals(end) for end in (one.slope_lo, one.slope_hi))
     return f"{_decimals(one.slope)} ({INTERVAL} {ends})"
-
-
-def _signed(value_us: float) -> str:
-    return f"−{time_us(-value_us)}" if value_us < 0 else time_us(value_us)
 
 
 def _decimals(value: float) -> str:

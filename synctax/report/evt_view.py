@@ -9,7 +9,16 @@ from synctax.report import tables
 from synctax.report.evt_plots import drawn
 from synctax.report.tables import Field, Sentence, column
 from synctax.schema import FIT_EVT_POINTS
-from synctax.texts import ABSENT, counted, is_absent, number, percent, signed, time_us
+from synctax.texts import (
+    ABSENT,
+    counted,
+    is_absent,
+    number,
+    p_value,
+    percent,
+    signed,
+    time_us,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -271,7 +280,7 @@ def _checks(rows: Sequence[dict[str, Any]]) -> "RenderableType":
         column(rows, "effect", "found", _real),
         Field("matters if", [_limit(row) for row in rows], right=False),
         column(rows, "unit", "of", str, rank=2),
-        column(rows, "p", "p", _p, rank=1),
+        column(rows, "p", "p", p_value, rank=1),
         Field("", ["!" if row["fired"] else "" for row in rows], right=False),
         Field(
             "what it means",
@@ -286,10 +295,6 @@ def _checks(rows: Sequence[dict[str, Any]]) -> "RenderableType":
 def _filled(fields: Sequence[Field]) -> list[Field]:
     """Leave out columns that no row has anything in."""
     return [one for one in fields if any(c not in (ABSENT, "") for c in one.cells)]
-
-
-def _p(p: float) -> str:
-    return "< 0.001" if p < 0.001 else number(p)
 
 
 def _short(name: str) -> str:

@@ -66,7 +66,7 @@ def doses(result: "Result") -> "RenderableType":
         column(rows, "expected_us_median", "to show", time_us, rank=4),
         column(rows, "tax_max_us_median", "tax", time_us),
         _between(rows, "tax_max_us_p10", "tax_max_us_p90", "10 to 90 %", time_us, rank=5),
-        column(rows, "excess_us_median", "over 0", _signed, rank=2),
+        column(rows, "excess_us_median", "over 0", time_us, rank=2),
         column(rows, "rank_named_share", "rank", percent, rank=1),
         column(rows, "operator_named_share", "operator", percent, rank=1),
         column(rows, "recovered_share", "recovered", percent),
@@ -152,12 +152,8 @@ def _through_cpu(found: "Recovered") -> "list[RenderableType]":
 def _bin(low_us: float | None, high_us: float | None) -> str:
     if low_us is None or high_us is None:
         end_us = low_us if high_us is None else high_us
-        return f"{'from' if high_us is None else 'below'} {_signed(end_us or 0.0)}"
-    return f"{_signed(low_us)} to {_signed(high_us)}"
-
-
-def _signed(value_us: float) -> str:
-    return f"−{time_us(-value_us)}" if value_us < 0 else time_us(value_us)
+        return f"{'from' if high_us is None else 'below'} {time_us(end_us or 0.0)}"
+    return f"{time_us(low_us)} to {time_us(high_us)}"
 
 
 def _drawn(found: "Recovered") -> list[str]:

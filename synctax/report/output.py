@@ -4,7 +4,6 @@ stdout carries the result and nothing else; notes go to stderr.
 """
 
 import errno
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from synctax.errors import SynctaxError
 from synctax.files import replacing
+from synctax.report.json_text import dumps, json_bytes, utf8
 from synctax.report.streams import (
     CLOSED_STDOUT,
     discard,
@@ -269,7 +269,7 @@ def to_json(result: Result) -> Iterator[bytes]:
     bytes
         Pieces of one document: a million rows as Python objects would take gigabytes.
     """
-    head = _json({**envelope(result), "rows": []}, indent=True)
+    head = json_bytes({**envelope(result), "rows": []}, indent=True)
     yield head.removesuffix(b"]\n}")
     separator = b""
     for part in _parts(result):
@@ -279,7 +279,7 @@ def to_json(result: Result) -> Iterator[bytes]:
             for values in zip(*columns.values(), strict=True)
         ]
         # newlines within texts are escaped, so every newline is one of the layout
-        listed = _dumps(rows, indent=True).replace(b"\n", b"\n  ")
+        listed = dumps(rows, indent=True).replace(b"\n", b"\n  ")
         yield separator + listed.removeprefix(b"[").removesuffix(b"\n  ]")
         separator = b","
     yield b"\n  ]\n}\n" if separator else b"]\n}\n"
@@ -321,7 +321,7 @@ def to_parquet(result: Result) -> bytes:
         "bool": pa.bool_(),
     }
     schema = pa.schema([(c.name, types[c.dtype]) for c in result.table.columns])
-    schema = schema.with_metadata({PARQUET_KEY: _json(envelope(result))})
+    schema = schema.with_metadata({PARQUET_KEY: json_bytes(envelope(result))})
 
     batches = [
         pa.record_batch(
@@ -360,46 +360,7 @@ def _column(values: "pd.Series[Any]") -> list[Any]:
     if values.dtype.kind == "f":
         return list(values.tolist())
     filled: list[Any] = values.astype(object).where(values.notna(), None).tolist()
-    return [v if not isinstance(v, str) or v.isascii() else _text(v) for v in filled]
-
-
-def _text(text: str) -> str:
-    # a file name that is no UTF-8 reaches us with lone surrogates
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _json(value: Any, *, indent: bool = False) -> bytes:
-    return _dumps(_plain(value), indent=indent)
-
-
-def _dumps(value: Any, *, indent: bool) -> bytes:
-    """Encode what holds no text that UTF-8 cannot."""
-    import orjson
-
-    options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
-    if indent:
-        options |= orjson.OPT_INDENT_2
-    return orjson.dumps(value, default=_other, option=options)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, Mapping):
-        return {_plain(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value
-
-
-def _other(value: Any) -> Any:
-    if isinstance(value, os.PathLike):
-        return _text(os.fspath(value))
-    if isinstance(value, range):
-        return [value.start, value.stop if value.stop < sys.maxsize else None]
-    if isinstance(value, (set, frozenset)):
-        return sorted(value)
-    raise TypeError(f"{type(value).__name__} has no place in JSON")
+    return [v if not isinstance(v, str) or v.isascii() else utf8(v) for v in filled]
 
 
 def _encoded(text: str, path: Path | None) -> bytes:

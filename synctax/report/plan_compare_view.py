@@ -1,13 +1,14 @@
 """Two layouts beside each other, for people to read: what differs, and what it makes."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from synctax.planning.explain.compare import Compared, Comparison
 from synctax.planning.setting import Setting
 from synctax.report import plan_words as words
 from synctax.report.tables import Field, Sentence, table
-from synctax.texts import ABSENT, number, percent, size_bytes
+from synctax.texts import ABSENT, number, percent, size_bytes, with_sign
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -71,8 +72,7 @@ def _written(row: Compared, value: float) -> str:
 def _difference(row: Compared) -> str:
     if row.difference is None:
         return ""
-    sign = "−" if row.difference < 0 else "+"
-    return sign + _written(row, abs(row.difference))
+    return with_sign(row.difference, partial(_written, row))
 
 
 def _ratio(row: Compared) -> str:

@@ -13,14 +13,17 @@ from typing import IO
 
 CLOSED_STDOUT = "stdout is closed; leave it open, or write to a file with -o FILE"
 
-NARROWEST = 40
+_NARROWEST = 40
 """Columns that a terminal is taken to have at least."""
 
 _UNKNOWN = 80
 """Columns of a terminal that does not tell."""
 
-_UNIT = re.compile(r"(?<=\d) (?=(%|×|[nµm]?s|min|h|[kMGT]?B|[kMGT]?B/s|events?)([^\w/]|$))")
-"""The blank between a number and its unit."""
+_UNIT = re.compile(
+    r"(?<=\d) (?=(%|×|[nµm]?s|min|h|[kMGT]?B|[kMGT]?B/s|events?)([^\w/]|$))"
+    r"|(?<=[<>=]) (?=[\d−])"
+)
+"""The blank between a number and its unit, and before one that is compared."""
 
 _INSTEAD = str.maketrans(
     {
@@ -145,14 +148,14 @@ def say(text: str) -> None:
     """Write lines to stderr; where it takes none, the work goes on without."""
     try:
         if sys.stderr.isatty():
-            text = broken(text, _columns(sys.stderr), whole_words=True)
+            text = broken(text, columns_of(sys.stderr), whole_words=True)
         sys.stderr.write(spelled(text, encoding_of(sys.stderr)) + "\n")
         sys.stderr.flush()
     except OSError:  # nobody is left to be told
         discard(sys.stderr)
 
 
-def _columns(stream: IO[str]) -> int:
+def columns_of(stream: IO[str]) -> int:
     """Columns of a terminal: as told by `COLUMNS`, else as the terminal says."""
     asked = os.environ.get("COLUMNS", "")
     columns = int(asked) if asked.isdecimal() else 0
@@ -160,7 +163,7 @@ def _columns(stream: IO[str]) -> int:
         columns = columns or os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):  # a stream that is none of the system's
         columns = 0
-    return max(NARROWEST, columns or _UNKNOWN)
+    return max(_NARROWEST, columns or _UNKNOWN)
 
 
 def discard(stream: IO[str]) -> None:

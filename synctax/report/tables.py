@@ -5,11 +5,10 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from synctax.report.output import Result
-from synctax.report.streams import NARROWEST, broken, encoding_of, spelled, visible
+from synctax.report.streams import broken, columns_of, encoding_of, spelled, visible
 from synctax.schema import Rows
 from synctax.texts import ABSENT, is_absent, number
 
@@ -88,18 +87,33 @@ class Sentence:
         return visible(self.text)
 
 
-def to_text(parts: "Iterable[RenderableType]", *, to_file: bool = False) -> str:
+def to_text(
+    parts: "Iterable[RenderableType]",
+    *,
+    to_file: bool = False,
+    stream: IO[str] | None = None,
+) -> str:
     """Render in order; colours and wrapping only for a terminal.
 
     What is piped or filed has no control sequences, and no line broken to fit unless
-    `COLUMNS` is set for a pipe. What does not print is escaped, and what stdout's encoding
-    does not know is replaced.
+    `COLUMNS` is set for a pipe. What does not print is escaped, and what the encoding does
+    not know is replaced.
+
+    Parameters
+    ----------
+    parts : iterable
+        Rich tables and plain strings.
+    to_file : bool
+        Lines without end, in UTF-8.
+    stream : text stream, optional
+        Where the text goes, if not to stdout.
     """
     from rich.console import Console
 
-    terminal = sys.stdout.isatty() and not to_file
-    encoding = "utf-8" if to_file else encoding_of(sys.stdout)
-    width = _UNBOUNDED if to_file else _width(terminal=terminal)
+    stream = stream or sys.stdout
+    terminal = stream.isatty() and not to_file
+    encoding = "utf-8" if to_file else encoding_of(stream)
+    width = _UNBOUNDED if to_file else _width(stream, terminal=terminal)
     console = Console(
         file=io.StringIO(),
         force_terminal=terminal,
@@ -125,11 +139,10 @@ def to_text(parts: "Iterable[RenderableType]", *, to_file: bool = False) -> str:
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
-def _width(*, terminal: bool) -> int:
+def _width(stream: IO[str], *, terminal: bool) -> int:
     asked = os.environ.get("COLUMNS", "")
-    if terminal or (asked.isdecimal() and int(asked)):
-        return max(NARROWEST, get_terminal_size().columns)
-    return _UNBOUNDED
+    told = asked.isdecimal() and int(asked) > 0
+    return columns_of(stream) if terminal or told else _UNBOUNDED
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,10 @@ from synctax.report.tables import Field
 from synctax.report.text_plots import can_show_blocks, cdf, sparkline
 from synctax.texts import (
     ABSENT,
+    LEAST_P,
     is_absent,
     number,
+    p_equals,
     percent,
     rate_gb_per_s,
     size_bytes,
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from synctax.collectives.tax import Tax
     from synctax.report.output import Result
 
-CERTAIN = 0.001
 SIGNIFICANT = 0.05
 
 MIN_DECIDED = 10
@@ -202,7 +203,7 @@ def _sentence(row: dict[str, Any], decided: int, read: int) -> str:
     p = row["straggler_uniform_p"]
     rank, share = f"rank {row['straggler_rank']}", percent(row["straggler_share"])
     if p >= SIGNIFICANT:
-        often = f"{rank} was last most often, in {share}, p = {p:.2f}"
+        often = f"{rank} was last most often, in {share}, {p_equals(p)}"
         return f"{text}; no rank stands out ({often})"
     place = [rank]
     if not is_absent(row["straggler_gpu"]):
@@ -220,7 +221,7 @@ def chance(p: float) -> str:
     >>> chance(0.00001), chance(0.02)
     ('p < 0.001: not chance', 'p = 0.020: hardly chance')
     """
-    return "p < 0.001: not chance" if p < CERTAIN else f"p = {p:.3f}: hardly chance"
+    return f"{p_equals(p)}: {'not' if p < LEAST_P else 'hardly'} chance"
 
 
 def lost(tax: "Tax") -> str:

@@ -4,11 +4,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.comparison.verdict import signed_us
 from synctax.report import tables
 from synctax.report.tables import Field, Sentence, column, records
 from synctax.report.text_plots import can_show_blocks
-from synctax.texts import ABSENT, is_absent, number, percent, seconds, time_us
+from synctax.texts import (
+    ABSENT,
+    is_absent,
+    number,
+    p_value,
+    percent,
+    seconds,
+    signed_us,
+    time_us,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -103,7 +111,7 @@ def _p(row: dict[str, Any]) -> str:
     known = [row[name] for name in names if not is_absent(row[name])]
     if not known:
         return ABSENT
-    return _p_text(min(known))
+    return p_value(min(known))
 
 
 def sparks(values: list[float]) -> str:
@@ -232,20 +240,16 @@ def tests(result: "Result") -> "list[RenderableType]":
                 column(rows, "finding", "finding", _finding),
                 column(rows, "slope_us", "slope", time_us, rank=2),
                 column(rows, "per", "per", str, rank=2),
-                column(rows, "trend_p", "p trend", _p_text, rank=1),
+                column(rows, "trend_p", "p trend", p_value, rank=1),
                 column(rows, "break_point", "break at", rank=3),
                 column(rows, "before_us", "before", time_us, rank=3),
                 column(rows, "after_us", "after", time_us, rank=3),
-                column(rows, "break_p", "p break", _p_text, rank=1),
+                column(rows, "break_p", "p break", p_value, rank=1),
                 column(rows, "worse_rank", "worse rank"),
-                column(rows, "worse_p", "p rank", _p_text, rank=1),
+                column(rows, "worse_p", "p rank", p_value, rank=1),
             ]
         )
     ]
-
-
-def _p_text(p: float) -> str:
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def culprits(result: "Result") -> "list[RenderableType]":

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _GROUPS_SHOWN = 3
-_CUT = 24
+_CUT = 20
 """Signs that texts of a table are cut down to before a column leaves."""
 
 

@@ -16,7 +16,6 @@ from synctax.attribution.labels import (
     item_text,
     short_name,
     thread_text,
-    time_text,
 )
 from synctax.attribution.model import Items
 from synctax.attribution.results import Known, Why
@@ -529,11 +528,3 @@ def test_where_no_tax_can_be_believed_the_reasons_of_most_are_named():
     )
     with pytest.raises(SynctaxError, match=text):
         attribute(lost, workers=1, cache=kept(EXAMPLE))
-
-
-@pytest.mark.parametrize(
-    ("value_us", "text"),
-    [(0.0, "0 µs"), (3.6e9, "1 h"), (999.7, "1 ms"), (3.6e12 * 1.5, "1,500 h")],
-)
-def test_times_change_their_unit(value_us, text):
-    assert time_text(value_us) == text

@@ -318,7 +318,7 @@ def test_replays_are_counted_after_the_rounds_over_files(capsys):
         rounds.on_replay(0, 3)
         rounds.on_replay(2, 3)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith("building graphs: 1 of 1 files")
+    assert lines[0].startswith("building graphs: 1 of 1 file,")
     assert lines[1] == "replaying: 2 of 3 replays"
 
 

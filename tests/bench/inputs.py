@@ -40,6 +40,7 @@ INPUTS = {
     for i in (
         Input("set8", 8, 50),
         Input("set8-gz", 8, 50, compress=True),
+        Input("set8-200", 8, 200),
         Input("one50", 1, 50),
         Input("one500", 1, 500),
         Input("one500-gz", 1, 500, compress=True),

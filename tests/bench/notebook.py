@@ -15,10 +15,13 @@ CELLS = (
 
 Eight ranks of a made-up job (tensor parallelism over 4 ranks, FSDP over 2), of which it is
 known [what was put into it](README.md#tp4-fsdp2). Run this notebook in the folder
-`examples`; `pip install 'synctax[plot]'` draws the pictures.""",
-    """import synctax
+`examples`, or in the one above it; `pip install 'synctax[plot]'` draws the pictures.""",
+    """from pathlib import Path
 
-job = synctax.load("tp4-fsdp2")
+import synctax
+
+folder = Path("tp4-fsdp2")
+job = synctax.load(folder if folder.is_dir() else "examples" / folder)
 job""",
     """## Measure
 
@@ -41,7 +44,9 @@ found""",
     """One collective, event by event: in all-reduce 39 of ranks 0 to 3, a GEMM took 3 ms
 longer than its counterpart on the fastest rank.""",
     """story = found.explain(39, group_ranks="0-3")
-print(story)
+slow, fast = story.slow.rank, story.fast.rank
+print(f"{story.name}: rank {slow} came {story.tax_ns / 1e6:.2f} ms after rank {fast},")
+print(f"{story.culprit_ns / 1e6:.2f} ms of it by {story.culprit}")
 events = story.to_frame()
 columns = ["side", "rank", "duration_us", "name", "variation_us", "culprit"]
 events.loc[events["variation_us"] > 10, columns]""",

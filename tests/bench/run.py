@@ -33,6 +33,8 @@ from pathlib import Path
 from inputs import INPUTS, Input, make
 from process import Run, forget_page_cache, run, wait_for_idle
 
+from synctax.trace import readers
+
 HERE = Path(__file__).parent
 LIBRARIES = ("numpy", "msgspec", "isal", "orjson", "pyarrow", "pandas")
 
@@ -110,6 +112,8 @@ def against_peers(options: argparse.Namespace, *names: str) -> list[Case]:
         what = make(name, options.directory)
         folder = options.directory / name
         cases.append(measure_case(f"synctax measure, {name}", folder, "--no-cache"))
+        slow = ("--no-cache", "--reader", "python")
+        cases.append(measure_case(f"synctax measure in Python, {name}", folder, *slow))
         cases += peer_cases(options, what)
     repeat(cases, options)
     return cases
@@ -118,6 +122,11 @@ def against_peers(options: argparse.Namespace, *names: str) -> list[Case]:
 def bench_ranks(options: argparse.Namespace) -> list[Case]:
     """Eight ranks of about 50 MB, plain and gzipped, with the peers."""
     return against_peers(options, "set8", "set8-gz")
+
+
+def bench_large(options: argparse.Namespace) -> list[Case]:
+    """Eight ranks of about 200 MB, with the peers."""
+    return against_peers(options, "set8-200")
 
 
 def bench_single(options: argparse.Namespace) -> list[Case]:
@@ -164,13 +173,26 @@ def bench_linear(options: argparse.Namespace) -> list[Case]:
 
 
 def bench_decode(options: argparse.Namespace) -> list[Case]:
-    """Bytes to columns alone, in one process, imports not counted."""
+    """Bytes to columns alone, in one process, imports not counted: by each reader, by two
+    threads, and back from columns that were kept.
+    """
     warm_up = make("one50", options.directory).files(options.directory)[0]
+    pair = make("set8", options.directory).files(options.directory)[:2]
     cases = []
+
+    def add(name: str, reader: str, *files: Path, threads: int = 1) -> None:
+        command = [sys.executable, str(HERE / "decode.py"), reader, str(threads)]
+        command += [str(warm_up), *map(str, files)]
+        cases.append(Case(name, command, memory=False))
+
     for name in ("one50", "one500", "one500-gz", "one2000"):
         file = make(name, options.directory).files(options.directory)[0]
-        command = [sys.executable, str(HERE / "decode.py"), str(file), str(warm_up)]
-        cases.append(Case(name, command, memory=False))
+        for reader in readers.READERS:
+            add(f"{reader}, {name}", reader, file)
+    add("native, two of set8", "native", *pair)
+    add("native, two of set8, two threads", "native", *pair, threads=2)
+    big = make("one500", options.directory).files(options.directory)[0]
+    add("kept columns, one500", "kept", big)
     repeat(cases, options)
     return cases
 
@@ -190,6 +212,7 @@ BENCHMARKS = {
     "start": bench_start,
     "decode": bench_decode,
     "ranks": bench_ranks,
+    "large": bench_large,
     "single": bench_single,
     "cache": bench_cache,
     "linear": bench_linear,
@@ -224,8 +247,10 @@ def table(cases: Sequence[Case]) -> str:
 
 def decode_table(cases: Sequence[Case]) -> str:
     """Write a Markdown table of decoding alone."""
-    lines = ["| case | MB/s, wall | MB/s, CPU | events | columns, MB | process, MB |"]
-    lines.append("|---|---|---|---|---|---|")
+    lines = [
+        "| case | MB/s, wall | MB/s, CPU | events | columns, MB | process, MB | kept, MB |"
+    ]
+    lines.append("|---|---|---|---|---|---|---|")
     for case in cases:
         facts = [json.loads(r.stdout) for r in case.runs]
         wall = spread([f["plain_mb"] / f["wall_s"] for f in facts], 0)
@@ -234,7 +259,7 @@ def decode_table(cases: Sequence[Case]) -> str:
         last = facts[-1]
         lines.append(
             f"| {case.name} | {wall} | {cpu} | {last['events']:,} "
-            f"| {last['columns_mb']:.0f} | {rss} |"
+            f"| {last['columns_mb']:.0f} | {rss} | {last['file_mb']:.1f} |"
         )
     return "\n".join(lines)
 

@@ -343,4 +343,4 @@ def test_each_round_has_its_progress(capsys):
         rounds.on_progress("a", 10)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("following paths: 1 of 2 files, 10 B of 15 B")
-    assert lines[1].startswith("comparing: 1 of 1 files")
+    assert lines[1].startswith("comparing: 1 of 1 file,")

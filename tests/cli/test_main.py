@@ -428,7 +428,7 @@ def test_a_full_stdout_is_an_error_and_not_two(tmp_path, command):
 @pytest.mark.parametrize(
     ("command", "code"),
     [
-        (f"synctax measure '{EXAMPLE}' -v", 0),
+        (f"synctax measure '{EXAMPLE}' -v --workers 1", 0),
         ("synctax", 2),
         ("synctax x", 2),
     ],
@@ -443,7 +443,8 @@ def test_notes_that_nobody_can_be_told_change_no_exit_code(tmp_path, stderr, com
 
 def test_an_ascii_terminal_gets_ascii(tmp_path):
     result = shell(
-        f"LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 synctax measure '{EXAMPLE}'",
+        "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 "
+        f"synctax measure '{EXAMPLE}' --workers 1",
         tmp_path,
     )
     text = result.stdout + result.stderr

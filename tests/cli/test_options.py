@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from synctax import workspace
 from synctax.cli import options
-from synctax.cli.machines import workers_option
+from synctax.cli.reading_options import workers_option
 from synctax.report.output import Output
 
 

@@ -17,7 +17,7 @@ from synctax.comparison.stats import Difference, Estimate
 from synctax.comparison.units import run_of
 from synctax.comparison.verdict import MOST_LEADS, verdict
 from synctax.notes import Note
-from synctax.report import compare_view
+from synctax.report import compare_tables_view, compare_view
 from synctax.report.output import Result
 from synctax.report.tables import to_text
 from synctax.schema.compare import COMPARE_CULPRITS, COMPARE_KERNELS
@@ -94,6 +94,19 @@ def test_other_changes_without_one_of_the_tax_are_no_no_change(found):
         f"the median transfer of tp a {rose}",
         "the tax of no row changed by more than chance explains",
     ]
+
+
+def test_what_differs_without_an_interval_is_not_passed_over(found):
+    flat = Difference(90.0, 168.0, 78.0, np.nan, np.nan, np.nan)
+    changes = (change("a", SAME), change("a", flat, "transfer_us_median"))
+    assert (
+        "these differ and did not vary enough to tell what is chance: "
+        "median transfer of tp a 90 µs to 168 µs"
+    ) in told(found, *changes)
+    assert not any("did not vary" in text for text in told(found, changes[1]))
+    many = [change(f"op{at}", flat, "transfer_us_median") for at in range(6)]
+    said = told(found, change("a", SAME), *many)
+    assert any(text.endswith(" and 2 more") for text in said)
 
 
 def test_changes_below_one_percent_are_not_worth_a_sentence(found):
@@ -232,10 +245,10 @@ def test_a_row_of_one_side_says_so(found):
 
 def test_empty_tables_are_words():
     none = COMPARE_CULPRITS.to_frame({name: [] for name in COMPARE_CULPRITS.names})
-    shown = compare_view.culprits(Result(COMPARE_CULPRITS, none))
+    shown = compare_tables_view.culprits(Result(COMPARE_CULPRITS, none))
     assert shown == ["no group was attributed on both sides"]
     none = COMPARE_KERNELS.to_frame({name: [] for name in COMPARE_KERNELS.names})
-    shown = compare_view.kernels(Result(COMPARE_KERNELS, none))
+    shown = compare_tables_view.kernels(Result(COMPARE_KERNELS, none))
     assert shown == ["no kernel that computes was recorded on either side"]
 
 
@@ -247,15 +260,15 @@ def test_culprits_without_names_and_intervals_are_shown():
     rows = [row | {"kind": "rank"}, row | {"kind": "item", "culprit": "sgemm", "rank": 3}]
     columns = {n: [one.get(n) for one in rows] for n in COMPARE_CULPRITS.names}
     result = Result(COMPARE_CULPRITS, COMPARE_CULPRITS.to_frame(columns))
-    text = to_text(compare_view.culprits(result), to_file=True)
+    text = to_text(compare_tables_view.culprits(result), to_file=True)
     assert "no single rank" in text
     assert "rank 3: sgemm" in text
 
 
 def test_a_fit_without_numbers_is_shown_by_its_reasons(found):
     made = replace(found, fits=FitChange(None, None, ("too few", ""), ()))
-    assert "too few" in to_text(compare_view.fit(made, None), to_file=True)
-    assert compare_view.fit(found, None) == []
+    assert "too few" in to_text(compare_tables_view.fit(made, None), to_file=True)
+    assert compare_tables_view.fit(found, None) == []
 
 
 @pytest.mark.parametrize("kind", list(Unlike))

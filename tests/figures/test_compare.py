@@ -75,6 +75,8 @@ def test_the_caption_tells_how_many(found):
 def test_an_axis_over_decades_is_logarithmic(found):
     scales = {axis.get_xlabel(): axis.get_xscale() for axis in tax(found).axes}
     assert scales["tp all_gather: tax (µs)"] == "symlog"
+    for axis in tax(found).axes:
+        assert axis.xaxis.get_major_formatter()(1000.0, 0) == "1,000"
 
 
 def test_lines_of_clocks_are_medians(found, taxes):

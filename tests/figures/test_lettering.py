@@ -4,7 +4,7 @@ import warnings
 
 import matplotlib as mpl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.ft2font import FT2Font
 from matplotlib.textpath import TextPath
@@ -21,6 +21,7 @@ from synctax.report.figures.style import (
     save,
     styled,
 )
+from tests.laws import examples, few
 
 NAMES = st.text(st.sampled_from("aWi_ .$µ組\u0301\n\x1b"), max_size=40)
 
@@ -32,6 +33,7 @@ def test_widths_are_those_of_drawn_text(text):
     assert width_em(text) == pytest.approx(drawn, abs=0.12)
 
 
+@settings(max_examples=examples(60))
 @given(NAMES, st.floats(1.0, 30.0))
 def test_a_cut_name_is_no_wider_and_begins_as_the_name_does(text, most_em):
     found = cut(text, most_em)
@@ -40,6 +42,7 @@ def test_a_cut_name_is_no_wider_and_begins_as_the_name_does(text, most_em):
     assert (found == text) == (width_em(text) <= most_em)
 
 
+@settings(max_examples=examples(60))
 @given(NAMES, st.floats(1.5, 30.0))
 def test_lines_hold_all_words_and_are_no_wider(text, most_em):
     words = " ".join(text.replace("\n", "").split(" "))
@@ -48,6 +51,7 @@ def test_lines_hold_all_words_and_are_no_wider(text, most_em):
     assert max(map(width_em, lines)) <= most_em + 1e-9
 
 
+@settings(max_examples=examples(60))
 @given(NAMES)
 def test_a_name_is_one_line_within_its_width_and_no_formula(text):
     found = named(text)
@@ -95,7 +99,13 @@ def foreign() -> tuple[str, str, str]:
     return sign, "STIXGeneral", path
 
 
-@pytest.mark.parametrize("at", range(4))
+def pdf_of(figure, folder) -> bytes:
+    """What of a PDF tells how fonts are kept: not all viewers read all kinds."""
+    save(figure, folder / "made.pdf")
+    return (folder / "made.pdf").read_bytes()
+
+
+@pytest.mark.parametrize("at", few(range(4)))
 def test_a_sign_of_another_font_is_drawn_in_it_wherever_it_stands(tmp_path, fonts, at):
     sign, family, path = foreign()
     fonts(("Gone Sans", "/nowhere/gone.ttf"), (family, path))
@@ -107,11 +117,13 @@ def test_a_sign_of_another_font_is_drawn_in_it_wherever_it_stands(tmp_path, font
         warnings.simplefilter("error")
         with styled():
             figure.draw_without_rendering()
+    assert b"/Type3" in pdf_of(figure, tmp_path)
+    assert b"/Type3" not in pdf_of(made("a", "b", "c", "d"), tmp_path)
     save(figure, tmp_path / "made.svg")
     assert f"'{family}'" in (tmp_path / "made.svg").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("at", few(range(4)))
 def test_what_no_font_has_is_told_once_and_warns_nowhere(tmp_path, fonts, at):
     fonts()
     texts = ["a", "b", "c", "d"]

@@ -21,6 +21,7 @@ from synctax.report.figures.style import new_figure, styled
 from tests.cluster.test_pairs import profile, run
 from tests.compare.jobs import make, tax_of
 from tests.figures.test_evt import Given, block_times
+from tests.laws import few, some
 from tests.planning.observed_jobs import groups_of, job
 
 WIDE = "W" * 300
@@ -56,19 +57,19 @@ def called(found, name):
     return replace(found, matches=replace(matches, groups=groups))
 
 
-@pytest.mark.parametrize("name", [WIDE, LONG])
+@pytest.mark.parametrize("name", some([WIDE, LONG]))
 @pytest.mark.parametrize("figure", [measure.cdf, measure.last, measure.runs])
 def test_pictures_of_a_tax(tax, figure, name):
     assert_room(figure(called(tax, name)))
 
 
-@pytest.mark.parametrize("name", [WIDE, LONG])
+@pytest.mark.parametrize("name", some([WIDE, LONG]))
 @pytest.mark.parametrize("figure", [attribute.variation, attribute.classes, ranks])
 def test_pictures_of_an_attribution(attribution, figure, name):
     assert_room(figure(replace(attribution, tax=called(attribution.tax, name))))
 
 
-@pytest.mark.parametrize("name", [WIDE, LONG])
+@pytest.mark.parametrize("name", some([WIDE, LONG]))
 @pytest.mark.parametrize("figure", [evt.block_maxima, evt_waits.delay])
 def test_pictures_of_a_fit(figure, name):
     times = block_times()
@@ -85,14 +86,14 @@ def test_kinds_of_block_that_begin_alike_stay_apart():
     assert len(evt.block_maxima(fit).axes[0].get_yticklabels()) == kinds
 
 
-@pytest.mark.parametrize("many", [3, 40])
+@pytest.mark.parametrize("many", few([3, 40]))
 def test_the_map_of_pairs(many):
     found = run(*(profile(f"{WIDE}{at}", 0.5, 0.5) for at in range(many)))
     figure = assert_room(pairs.pairs(found))
     assert figure.axes[0].get_position().width > LEAST
 
 
-@pytest.mark.parametrize("hosts", [1, 4, 8])
+@pytest.mark.parametrize("hosts", few([4, 1, 8]))
 def test_the_map_of_groups(hosts):
     observed = job(groups_of(parse_layout("tp4,pp1,dp2")), lambda rank: rank % hosts)
     groups = tuple(replace(one, role=f"{LONG}{one.role}") for one in observed.groups)

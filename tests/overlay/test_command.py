@@ -1,14 +1,19 @@
 """The command: what it prints, where it writes, what it refuses."""
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
+import synctax
 from synctax.errors import BadInputError, SynctaxError
+from synctax.overlay.overlay import Overlay
+from synctax.report import overlay_view
 from tests.overlay import importers, made
 
 Run = Callable[..., Result]
@@ -129,8 +134,6 @@ def _vanishing(traces: Path) -> Callable[..., object]:
 def test_an_overlay_too_large_for_a_browser_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from synctax.report import overlay_view
-
     overlay = made.of_example()[0]
     extra = overlay_view.envelope(overlay, "o.json.gz")
     assert not any("browser" in str(part) for part in overlay_view.parts(overlay, extra))
@@ -194,19 +197,39 @@ def test_windows_of_ranks_are_told_from_ranks(run: Run, tmp_path: Path) -> None:
     assert "16 events of 2 ranks (4 windows) on one clock" in " ".join(one.stdout.split())
 
 
-def test_culprits_are_counted_where_they_are_drawn_and_where_coloured(
-    run: Run, tmp_path: Path
-) -> None:
-    space = ("--workspace", tmp_path / "space")
-    args = ("overlay", made.EXAMPLE, "-o", tmp_path / "all.json.gz", *space)
-    every = run(*args)
-    told = importers.read(tmp_path / "all.json.gz")["traceEvents"]
+def test_culprits_are_counted_where_they_are_drawn_and_where_coloured() -> None:
+    overlay, _, document = made.of_example()
+    told = document["traceEvents"]
     drawn = sum(event["name"].startswith("culprit: ") for event in told)
     coloured = sum(e.get("cname") == "terrible" and e["cat"] != "synctax" for e in told)
-    assert f"arrows and {drawn} culprits" in every.stdout
-    assert f"coloured: {coloured} events of the traces" in every.stdout
-    none = run(*args, "--keep", "collectives", "--op", "all_gather")
-    assert "coloured: no event of the traces" in none.stdout
+    assert (overlay.culprits, overlay.coloured) == (drawn, coloured)
+    assert min(drawn, coloured) > 0
+    for one, words in (
+        (overlay, f"coloured: {coloured} events of the traces"),
+        (without_colour(overlay), "coloured: no event of the traces"),
+    ):
+        extra = overlay_view.envelope(one, "o.json.gz")
+        text = "\n".join(str(part) for part in overlay_view.parts(one, extra))
+        assert f"arrows and {drawn} culprits" in text
+        assert words in text
+
+
+def without_colour(overlay: Overlay) -> Overlay:
+    pieces = tuple(replace(piece, coloured=0) for piece in overlay.pieces)
+    return replace(overlay, pieces=pieces)
+
+
+def test_one_call_writes_what_the_command_writes(
+    run: Run, traces: Path, tmp_path: Path
+) -> None:
+    job = synctax.load([str(traces)], workers=1)
+    found = synctax.attribute(synctax.measure(job), workers=1)
+    overlay = synctax.write_overlay(job, found, tmp_path / "a.json.gz", workers=1)
+    one = run("overlay", traces, "--no-cache", "-o", tmp_path / "b.json.gz")
+    assert one.exit_code == 0
+    texts = [gzip.decompress((tmp_path / f"{n}.json.gz").read_bytes()) for n in "ab"]
+    assert texts[0] == texts[1]
+    assert repr(overlay) == "<Overlay: 2 ranks, 8 events, 3 waits>"
 
 
 def test_what_two_readings_of_a_file_say_is_said_once(run: Run, traces: Path) -> None:
@@ -224,6 +247,4 @@ def test_what_two_readings_of_a_file_say_is_said_once(run: Run, traces: Path) ->
 def test_offsets_of_clocks_that_are_set_otherwise_are_read_easily(
     offset_us: float, words: str
 ) -> None:
-    from synctax.report.overlay_view import offset_text
-
-    assert offset_text(offset_us) == words
+    assert overlay_view.offset_text(offset_us) == words

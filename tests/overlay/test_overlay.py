@@ -401,3 +401,20 @@ def test_other_methods_keep_no_paths_to_draw(tmp_path: Path) -> None:
     other = replace(found, options=replace(found.options, method="longest"))
     with pytest.raises(ValueError, match="keeps no paths"):
         made.overlay(job, tax, other, tmp_path)
+
+
+def test_wrong_calls_say_what_is_wrong(tmp_path: Path) -> None:
+    job, tax, found = made.example()
+    path = tmp_path / "all.json.gz"
+    with pytest.raises(TypeError, match="a tax or an attribution, not of Job"):
+        synctax.write_overlay(job, job, path)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="none of a trace"):
+        synctax.write_overlay(job, tax, tmp_path / "all.csv")
+    other = synctax.load([str(made.EXAMPLE / "rank0.json.gz")], workers=1)
+    with pytest.raises(ValueError, match="of other traces"):
+        synctax.write_overlay(other, found, path)
+    with pytest.raises(ValueError, match="keep is one of all, gpu, collectives"):
+        synctax.OverlayChoice(keep="kernels")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="-1 paths"):
+        synctax.OverlayChoice(paths=-1)
+    assert not list(tmp_path.iterdir())

@@ -1,7 +1,8 @@
 """How fast a big page opens and scrolls: `python -m tests.page.big_page [FILE]`.
 
-Writes the page of 256 ranks and 50,000 collectives, opens it in Debian's chromium where
-that is installed, and prints what it took.
+Writes the page of 256 ranks and 50,000 collectives, made up, or takes one that `synctax
+report` wrote (`--made FILE`); opens it in Debian's chromium where that is installed, and
+prints what it took.
 """
 
 import argparse
@@ -53,6 +54,9 @@ def write(at: Path) -> Path:
 
 def measure(page: Any, at: Path) -> dict[str, str]:
     """Open the page and scroll through it; what it took, in words."""
+    session = page.context.new_cdp_session(page)
+    # of its own thread: other programs take no part in it
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
     began = time.perf_counter()
     page.goto(at.as_uri())
     page.wait_for_selector("html[data-chart-ready='1']", state="attached")
@@ -60,7 +64,10 @@ def measure(page: Any, at: Path) -> dict[str, str]:
         "size": f"{at.stat().st_size / 1e6:.1f} MB",
         "ready": f"{1000 * (time.perf_counter() - began):.0f} ms",
     }
-    heap = page.context.new_cdp_session(page).send("Runtime.getHeapUsage")
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    (busy_s,) = [one["value"] for one in metrics if one["name"] == "TaskDuration"]
+    told["ready, CPU"] = f"{1000 * busy_s:.0f} ms"
+    heap = session.send("Runtime.getHeapUsage")
     told["heap"] = f"{heap['usedSize'] / 1e6:.0f} MB"
     for name, target in (("list", "#collectives"), ("page", None)):
         times = page.evaluate(SCROLL, [target, FRAMES])
@@ -77,10 +84,12 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--made", type=Path, help="a page that is there already")
     parser.add_argument("--times", type=int, default=3)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        at = write(asked.file or Path(folder, "big.html")).resolve()
+        at = asked.made or write(asked.file or Path(folder, "big.html"))
+        at = at.resolve()
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )

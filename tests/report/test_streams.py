@@ -121,6 +121,14 @@ def test_a_number_and_its_unit_stay_together(unit):
         assert f"163 {unit}" in streams.broken(text, width)
 
 
+@pytest.mark.parametrize("said", ["> 99.9 %", "p < 0.001", "n = 4,096", "ε = −0.5"])
+def test_a_number_stays_with_what_it_is_compared_by(said):
+    sign = said.split(" ", 1)[1] if said[0] in "pnε" else said
+    for width in range(40, 60):
+        text = f"{'x' * 30} {'y' * (width - 40)} {said} more words of a line that is long"
+        assert sign in streams.broken(text, width)
+
+
 def test_what_cannot_be_broken_is_left_to_the_terminal():
     path = "/a" * 60
     said = streams.broken(f"note: no {path} there", 40, whole_words=True).split("\n")

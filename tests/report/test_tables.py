@@ -13,7 +13,15 @@ from synctax.report import tables
 from synctax.report.output import Result
 from synctax.report.tables import Field
 from synctax.schema import Column, Table
-from synctax.texts import number, percent, rate_gb_per_s, size_bytes, time_us
+from synctax.texts import (
+    number,
+    p_value,
+    percent,
+    rate_gb_per_s,
+    signed_us,
+    size_bytes,
+    time_us,
+)
 
 WIDE = [Field(f"column {i}", ["1,000"], rank=i) for i in range(20)]
 
@@ -241,7 +249,7 @@ def test_infinities_are_words():
 
 @pytest.mark.parametrize(
     ("value_us", "text"),
-    [(999.4, "999 µs"), (999.7, "1 ms"), (-2500.0, "-2.5 ms"), (3.59e9, "3,590 s")],
+    [(999.4, "999 µs"), (999.7, "1 ms"), (-2500.0, "−2.5 ms"), (3.59e9, "3,590 s")],
 )
 def test_units_change_where_rounding_reaches_them(value_us, text):
     assert time_us(value_us) == text
@@ -274,3 +282,40 @@ def test_the_head_of_a_table_ends_with_its_last_title(terminal):
     terminal(80)
     head = tables.to_text([tables.table([Field("op", ["all_reduce"], right=False)])])
     assert head.splitlines()[0] == "\x1b[1mop\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    ("value_us", "text"),
+    [(0.0, "0 µs"), (3.6e9, "1 h"), (999.7, "1 ms"), (3.6e12 * 1.5, "1,500 h")],
+)
+def test_times_change_their_unit(value_us, text):
+    assert time_us(value_us) == text
+
+
+@given(st.floats(-1e13, 1e13))
+def test_a_time_and_its_sign_are_those_of_the_value(value_us):
+    assert time_us(-value_us).removeprefix("−") == time_us(value_us).removeprefix("−")
+    assert signed_us(value_us).startswith("+") is (value_us > 0)
+    assert signed_us(value_us).startswith("−") is (value_us < 0)
+
+
+@given(st.floats(0, 1))
+def test_what_is_nearly_all_is_not_called_all(share):
+    assert (percent(share) == "100 %") is (share == 1)
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_no_smaller_p_value_is_written_as_a_larger_one(one, other):
+    low, high = sorted((one, other))
+    assert float(p_value(low).strip("< ")) <= float(p_value(high).strip("< "))
+    assert (p_value(low) == "< 0.001") is (low < 0.001)
+
+
+def test_what_goes_to_stderr_is_laid_out_for_stderr(terminal, monkeypatch):
+    terminal(60)
+    log = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.delenv("COLUMNS")
+    text = tables.to_text([tables.table([*WIDE, Field("t", ["1 µs"])])], stream=log)
+    assert "\x1b" not in text
+    assert "column 19" in text
+    assert text.isascii()

@@ -153,9 +153,9 @@ def in_percent(axes: "Axes", which: Which) -> None:
     axes : Axes
     which : {"x", "y"}
     """
-    from matplotlib.ticker import PercentFormatter
+    from synctax.report.figures.ticks import EvenNumbers
 
-    _axis(axes, which).set_major_formatter(PercentFormatter(1, symbol=""))
+    _axis(axes, which).set_major_formatter(EvenNumbers(times=100.0))
 
 
 def empty(axes: "Axes", sentence: str) -> None:

@@ -4,7 +4,10 @@ import io
 import warnings
 from typing import Any, Final
 
+import matplotlib as mpl
 from matplotlib.figure import Figure
+
+from synctax.report.figures.lettering import borrows
 
 NOTEBOOK_DPI: Final = 78
 """A picture 6.4 inches wide is 499 pixels wide, and mostly below 60 kB."""
@@ -15,7 +18,9 @@ class ShownFigure(Figure):
 
     def savefig(self, *args: Any, **kwargs: Any) -> None:
         """Write the figure, as `Figure.savefig` does, without warnings that help nobody."""
-        with warnings.catch_warnings():
+        # PDF shows glyphs of OpenType fonts as outlines only
+        settings: Any = {"pdf.fonttype": 3} if borrows(self) else {}
+        with mpl.rc_context(settings), warnings.catch_warnings():
             # the caption tells of signs that no font has
             warnings.filterwarnings("ignore", message="Glyph .* missing from")
             # where texts leave no room the picture is still whole

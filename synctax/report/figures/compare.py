@@ -137,7 +137,10 @@ def _scale(axis: "Axes", taxes: list[F64]) -> None:
     above = every[every > 0]
     if above.size and float(above.max()) > LOG_SPAN * float(np.median(above)):
         low = float(np.quantile(above, 0.05))
+        from synctax.report.figures.ticks import Numbers
+
         axis.set_xscale("symlog", linthresh=max(low, 1e-3))
+        axis.xaxis.set_major_formatter(Numbers())
     if not above.size:
         empty(axis, "nobody waits, in A nor in B")
     axis.set_xlim(0, _BEYOND * float(above.max()) if above.size else 1.0)

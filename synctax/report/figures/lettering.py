@@ -132,6 +132,17 @@ def choose_fonts(figure: "Figure") -> list[str]:
     return sorted(lacking)
 
 
+def borrows(figure: "Figure") -> bool:
+    """Whether texts fall back to other fonts, which may be of any kind.
+
+    Parameters
+    ----------
+    figure : Figure
+        After `choose_fonts`.
+    """
+    return any(len(text.get_fontfamily()) > 1 for text in _texts(figure))
+
+
 def _texts(figure: "Figure") -> "Iterable[Text]":
     from matplotlib.text import Text
 

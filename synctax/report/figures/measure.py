@@ -52,9 +52,6 @@ LONG_RUN: Final = 40
 MOST_RULED: Final = 32
 """More ranks stand without lines between them."""
 
-WHOLE_PERCENT: Final = 0.05
-"""Scales that go further have no decimals."""
-
 
 def cdf(tax: "Tax") -> "Figure":
     """Draw which share of each collective's time its fastest and its median rank wait.
@@ -256,7 +253,6 @@ def _left_out(rest: "Sequence[Part | str]", what: str) -> str:
 def _draw_lasts(figure: "Figure", axis: "Axes", role: str, one: Lasts) -> None:
     """Draw a heat map, with its scale where columns hold several collectives."""
     import matplotlib as mpl
-    from matplotlib.ticker import PercentFormatter
 
     most = float(np.nanmax(one.share))
     heat = mpl.colormaps[f"{HEAT}_r"].with_extremes(under="white", bad="#dddddd")
@@ -285,6 +281,5 @@ def _draw_lasts(figure: "Figure", axis: "Axes", role: str, one: Lasts) -> None:
     if one.together > 1:
         scale = figure.colorbar(image, ax=axis, pad=0.01)
         scale.set_label("last in (%)")
-        places = 0 if most > WHOLE_PERCENT else 1
-        scale.ax.yaxis.set_major_formatter(PercentFormatter(1, places, symbol=""))
+        in_percent(scale.ax, "y")
         scale.ax.axhline(one.equal, color="black", linewidth=1)

@@ -22,6 +22,9 @@ MOST_NAMES: Final = 60
 ROOMY: Final = 36
 """Workloads whose names have room in letters of the usual size."""
 
+LEAST_IN: Final = 3.0
+"""Height of the map at least: beside it stands what its scale is of."""
+
 _PT, _PT_PER_IN = 10, 72
 """Size of these letters."""
 
@@ -43,7 +46,7 @@ def pairs(found: Pairs) -> "Figure":
     """
     change = found.iteration_change
     many = len(found.profiles)
-    side_in = min(max(2.2, 0.45 * many), 7.0)
+    side_in = min(max(LEAST_IN, 0.45 * many), 7.0)
     with styled():
         from synctax.report.figures.ticks import EvenNumbers
 

@@ -8,14 +8,20 @@ from matplotlib.ticker import FuncFormatter
 class Numbers(FuncFormatter):
     """Write a number in full.
 
+    Parameters
+    ----------
+    times : float
+        What numbers are multiplied by: 100 for shares in per cent.
+
     Examples
     --------
     >>> Numbers()(-1234.5), Numbers()(0.1)
     ('−1,234.5', '0.1')
     """
 
-    def __init__(self) -> None:
-        super().__init__(lambda value, _at: _written(f"{value:,.10g}"))
+    def __init__(self, *, times: float = 1.0) -> None:
+        self.times = times
+        super().__init__(lambda value, _at: _written(f"{times * value:,.10g}"))
 
 
 class EvenNumbers(Numbers):
@@ -33,7 +39,7 @@ class EvenNumbers(Numbers):
         if any("e" in one for one in apart):
             return apart
         places = max((len(one.partition(".")[2]) for one in apart), default=0)
-        return [_written(f"{value:,.{places}f}") for value in values]
+        return [_written(f"{self.times * value:,.{places}f}") for value in values]
 
 
 def _written(number: str) -> str:

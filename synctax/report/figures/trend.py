@@ -1,11 +1,11 @@
 """The trend of a tax: its windows, who was last in each, and which classes owe it."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from synctax.errors import SynctaxError
-from synctax.report.figures.axes import empty, numbered, whole
+from synctax.report.figures.axes import empty, in_percent, numbered, whole
 from synctax.report.figures.style import (
     COLORS,
     HATCHES,
@@ -86,6 +86,8 @@ def trend(found: "Trend", *, row: int = 0) -> "Figure":
             numbered(axis)
             if label not in TIMES.values():
                 whole(axis, "x")
+        for axis in axes[1:]:
+            in_percent(axis, "y")
         for axis in axes[:-1]:
             axis.tick_params(labelbottom=False)
         axes[-1].set_xlabel(label)
@@ -111,7 +113,7 @@ def _words(found: "Trend", frame: "pd.DataFrame", *, cut: bool, culprits: bool) 
     end = " Intervals go on above the panel." if cut else ""
     return (
         f"{short(frame['group'].iloc[0])} {frame['op'].iloc[0]}: n = {n:,} collectives in "
-        f"{len(frame):,} {noun}. Mean ({interval}) and median tax (max - min duration); "
+        f"{len(frame):,} {noun}. Mean ({interval}) and median tax (max − min duration); "
         f"{last}.{end}"
     )
 
@@ -146,7 +148,8 @@ def _tax(axis: "Axes", x: np.ndarray, frame: "pd.DataFrame", level: str) -> bool
             label=name,
         )
     axis.set_ylabel("tax (µs)")
-    most = float(frame[["tax_max_us_mean", "tax_max_us_median"]].max(axis=None))
+    shown = frame[["tax_max_us_mean", "tax_max_us_median"]].to_numpy(float)
+    most = float(shown.max())
     if not most:
         axis.set_ylim(0, 1)
         empty(axis, "nobody waited: every tax is 0 µs")
@@ -165,7 +168,7 @@ def _band(axis: "Axes", x: np.ndarray, frame: "pd.DataFrame", level: str) -> Non
     known = ~np.isnan(low)
     if not known.any():
         return
-    look = {"color": COLORS[0], "alpha": 0.25}
+    look: dict[str, Any] = {"color": COLORS[0], "alpha": 0.25}
     axis.fill_between(x, low, high, linewidth=0, label=level, **look)
     beside = np.zeros(known.size, np.bool_)
     beside[1:] |= known[:-1]
@@ -198,7 +201,7 @@ def _stragglers(axis: "Axes", edges: np.ndarray, frame: "pd.DataFrame") -> None:
     if not counts.size:
         empty(axis, "nobody was last: ranks tie in every collective")
     axis.set_ylim(0, 1)
-    axis.set_ylabel("last in\n(share)")
+    axis.set_ylabel("last in (%)")
     _beside(axis)
 
 
@@ -234,7 +237,7 @@ def _culprits(
         )
         base = base + values
     axis.set_ylim(0, 1)
-    axis.set_ylabel("owed\n(share of tax)")
+    axis.set_ylabel("tax owed (%)")
     _beside(axis)
 
 

@@ -10,6 +10,7 @@ from synctax.texts import (
     ABSENT,
     is_absent,
     number,
+    p_value,
     percent,
     rate_gb_per_s,
     size_bytes,
@@ -146,7 +147,7 @@ def measure(rows: Sequence[Row], texts: Texts) -> Html:
         column(rows, "busbw_gb_per_s_median", "busbw", rate_gb_per_s),
         column(rows, "straggler_rank", "often last", _rank),
         column(rows, "straggler_share", "in", percent),
-        column(rows, "straggler_uniform_p", "p", chance),
+        column(rows, "straggler_uniform_p", "p", p_value),
     ]
     caption = (
         "The tax by group and operation. n: collectives that count; waits: share of its "
@@ -281,14 +282,3 @@ def _bounds(rows: Sequence[Row], name: str, title: str) -> tuple[Column, Column]
 
 def _rank(rank: int) -> str:
     return f"rank {rank}"
-
-
-def chance(p: float) -> str:
-    """Write a p-value.
-
-    Examples
-    --------
-    >>> chance(0.0), chance(0.0321)
-    ('< 0.001', '0.032')
-    """
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"

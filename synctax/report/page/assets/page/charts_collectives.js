@@ -275,6 +275,9 @@ const taxBy = (first, firstCount, second, secondCount) => {
   return { all, n, at: (i, j) => sums[i * secondCount + j] };
 };
 
+/** Edges of bars that are nothing would cut axes. */
+const OVER_BARS = 3;
+
 const shareBars = (more) =>
   base({
     // grey prints tell hatches apart, not colours
@@ -313,8 +316,9 @@ const classes = () => {
       prefix: "tax of ",
       option: {
         grid: { left: 8, right: 30, top: 40, bottom: 30, containLabel: true },
-        xAxis: axis("share of the group's tax", shares),
+        xAxis: axis("share of the group's tax", { z: OVER_BARS, ...shares }),
         yAxis: axis("", {
+          z: OVER_BARS,
           type: "category",
           data: kept.map((r) => roleNames[r]),
           axisLabel: { color: colors.text, formatter: (name) => cut(name, LEGEND_CHARS) },
@@ -343,6 +347,7 @@ const rankBars = () => {
       prefix: "of all tax, by rank ",
       option: {
         xAxis: axis("rank that was last", {
+          z: OVER_BARS,
           type: "category",
           data: rankNames,
           splitLine: { show: false },
