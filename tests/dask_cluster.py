@@ -26,7 +26,9 @@ def two_workers() -> Iterator["distributed.LocalCluster"]:
     try:
         yield cluster
     finally:
-        cluster.close()
+        # Dask may wait for ever for a worker that is just being replaced
+        cluster.wait_for_workers(2, timeout=60)
+        cluster.close(timeout=60)
         _end_threads()
 
 

@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +31,7 @@ ANSWERS_WITHIN_S: Final = 5
 REMEDY: Final = "give the workers more of it, or fewer threads each"
 
 _AGAIN_S: Final = 0.2
+_ENDS_WITHIN_S: Final = 20
 _WORKER_ANSWERS_WITHIN: Final = "10s"
 
 _SAME: Final = ("dask", "distributed", "cloudpickle", "msgpack")
@@ -57,7 +58,9 @@ class Connection:
             if self.own:
                 self.client.close()
             if self.cluster is not None:
-                self.cluster.close()
+                # a worker that is just being replaced may keep older versions for ever
+                with suppress(TimeoutError):
+                    self.cluster.close(timeout=_ENDS_WITHIN_S)
 
 
 def connect(address: "str | Client", processes: int | None, on_note: OnNote) -> Connection:
