@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from synctax.planning.verify.job import Against, Verification, verify
     from synctax.planning.verify.observed import observe
     from synctax.synth import SynthJob
+    from synctax.trace.dask_pool import Scheduler
     from synctax.trace.kineto import read_rank
     from synctax.trace.model import RankTrace
 
@@ -122,6 +123,7 @@ _HOME = {
     "RankTrace": "synctax.trace.model",
     "Recovered": "synctax.experiment.recovered",
     "Replace": "synctax.attribution.changes",
+    "Scheduler": "synctax.trace.dask_pool",
     "Simulation": "synctax.cluster.simulation",
     "Status": "synctax.collectives.matches",
     "SweepChoices": "synctax.cluster.sweep",
@@ -233,6 +235,7 @@ __all__ = [
     "RankTrace",
     "Recovered",
     "Replace",
+    "Scheduler",
     "Simulation",
     "Status",
     "SweepChoices",

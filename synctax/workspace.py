@@ -19,6 +19,7 @@ from synctax.evt.tax_file import SCHEMA as TAX_SCHEMA
 from synctax.evt.tax_file import from_json, to_json
 from synctax.notes import Note
 from synctax.trace import store
+from synctax.trace.errand import errand
 from synctax.trace.files import (
     SourceFile,
     absolute,
@@ -71,6 +72,9 @@ class Workspace:
     """A directory of parsed columns; it pickles, so workers keep columns themselves."""
 
     directory: Path
+
+    def __reduce__(self) -> "tuple[type[Workspace], tuple[Path]]":
+        return Workspace, (self.directory.absolute(),)
 
     def prepare(self) -> Note | None:
         """Create the directory; the note says why nothing can be kept there, if so.
@@ -345,7 +349,8 @@ class Workspace:
         return all(name.endswith(store.TEMPORARY_SUFFIX) for name in others)
 
     def _create(self) -> None:
-        self._columns.mkdir(parents=True, exist_ok=True)
+        # none is made on a machine that does not see it: nobody would know of it
+        self._columns.mkdir(parents=errand() is None, exist_ok=True)
         if not self._ignore.exists():
             store.write_atomically(self._ignore, _IGNORE)
 
@@ -374,11 +379,7 @@ class Workspace:
 
     def _incomplete(self, files: Sequence[SourceFile]) -> Note | None:
         """Find files whose columns were to be kept, and are not."""
-        lost = [
-            file
-            for file in files
-            if self._owner(file).exists() > self._entry(file).exists()
-        ]
+        lost = [f for f in files if self._owner(f).exists() > self._entry(f).exists()]
         if not lost:
             return None
         return Note(

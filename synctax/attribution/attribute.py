@@ -23,6 +23,8 @@ from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.schema.html import Shown
+from synctax.trace.dask_pool import on_scheduler
+from synctax.trace.pool import Workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,11 +165,12 @@ class Attribution(Shown):
         return story(self, find(self, index, group_ranks=group_ranks))
 
 
-def attribute(
+def attribute(  # noqa: PLR0913 - each choice is one of its own
     tax: Tax,
     *,
     options: Options | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
+    scheduler: str | None = None,
     cache: Cache | None = None,
     on_progress: OnProgress | None = None,
     on_round: OnRound | None = None,
@@ -188,7 +191,7 @@ def attribute(
         ("path"). `method`: "path", or what simple heuristics blame: the "longest" kernel
         before the collective, or the "last-kernel". `tolerance_us`: as for
         `graph.critical_path.deciding_edges`.
-    workers, cache
+    workers, scheduler, cache
         As for `load`; files are read twice or more, from the cache after the first time.
     on_progress : callable, optional
         Called with a path and its size in bytes whenever a round is done with it.
@@ -216,9 +219,14 @@ def attribute(
         raise TypeError("attribute wants the tax that synctax.measure(job) returns")
     seen = windows(tax)
     reading = Reading(cache, options.tolerance_us, options.method != "path")
-    rounds = Rounds(tax.matches, seen, reading, workers, on_progress, on_round)
     if not (tax.used & seen.usable).any():
         raise SynctaxError(_nothing(tax, seen))
+    with on_scheduler(workers, scheduler) as crew:
+        rounds = Rounds(tax.matches, seen, reading, crew, on_progress, on_round)
+        return _attribute(tax, seen, rounds, options)
+
+
+def _attribute(tax: Tax, seen: Windows, rounds: Rounds, options: Options) -> Attribution:
     fence, known = _fences(tax, seen, rounds, options)
     asked = np.flatnonzero(fence >= 0)
     if not (tax.used[asked]).any():

@@ -49,6 +49,8 @@ from synctax.evt.standard import MIN_INSTANCES
 from synctax.notes import Note
 from synctax.schema import FIT_EVT_INSTANCES
 from synctax.schema.html import Shown
+from synctax.trace.dask_pool import on_scheduler
+from synctax.trace.pool import Workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,11 +98,12 @@ class FoundBlocks(Shown):
         return self.times.to_frame()
 
 
-def block_times(
+def block_times(  # noqa: PLR0913 - each choice is one of its own
     tax: Tax,
     *,
     options: Options | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
+    scheduler: str | None = None,
     cache: Cache | None = None,
     on_progress: OnProgress | None = None,
     on_round: OnRound | None = None,
@@ -123,7 +126,7 @@ def block_times(
         are read again for their graphs, once.
     options : Options, optional
         `tolerance_us` counts.
-    workers, cache
+    workers, scheduler, cache
         As for `load`.
     on_progress, on_round
         As for `attribute`.
@@ -152,7 +155,8 @@ def block_times(
         )
     reading = Reading(cache, (options or Options()).tolerance_us)
     seen = windows(tax)
-    ranks = _walk(tax, seen, reading, (workers, on_progress, on_round))
+    with on_scheduler(workers, scheduler) as crew:
+        ranks = _walk(tax, seen, reading, (crew, on_progress, on_round))
     found = entries(tax, seen, ranks)
     group, slots, notes = _choose(tax, found)
     why = of_one_size(tax, found.why, slots)
@@ -183,7 +187,7 @@ def _walk(
     tax: Tax,
     seen: Windows,
     reading: Reading,
-    how: tuple[int | None, OnProgress | None, OnRound | None],
+    how: tuple[Workers, OnProgress | None, OnRound | None],
 ) -> dict[int, RankSums]:
     """Sum up the paths of all ranks to the collectives that count, by rank's position."""
     found = tax.matches

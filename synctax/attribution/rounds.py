@@ -16,7 +16,7 @@ from synctax.attribution.walk import Reading, look_up_rank, walk_rank
 from synctax.attribution.windows import Roster, Wanted, Windows, query, tasks
 from synctax.collectives.matches import Matches
 from synctax.errors import SynctaxError
-from synctax.trace.pool import map_files
+from synctax.trace.pool import Workers, map_files
 
 OnProgress = Callable[[str, int], None]
 OnRound = Callable[[str, Mapping[str, int]], None]
@@ -38,8 +38,8 @@ class Rounds:
     seen : Windows
     reading : Reading
         How files are read.
-    workers : int or None
-        Processes, as for `map_files`.
+    workers : int, Machines or None
+        As for `map_files`.
     on_progress : callable or None
         Called with a path and its size when it is done with.
     on_round : callable or None
@@ -55,7 +55,7 @@ class Rounds:
     found: Matches
     seen: Windows
     reading: Reading
-    workers: int | None = None
+    workers: Workers = None
     on_progress: OnProgress | None = None
     on_round: OnRound | None = None
     names: Names = field(default_factory=lambda: Names({}))
@@ -144,7 +144,7 @@ def over_files(
     function: Callable[[str, OnBytes], T],
     paths: Sequence[str],
     *,
-    workers: int | None = None,
+    workers: Workers = None,
     on_progress: OnProgress | None = None,
     on_round: OnRound | None = None,
 ) -> list[T]:

@@ -19,6 +19,8 @@ from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.schema.html import Shown
+from synctax.trace.dask_pool import on_scheduler
+from synctax.trace.pool import Workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,10 +163,11 @@ class WhatIf(Shown):
         return sentences(self)
 
 
-def whatif(
+def whatif(  # noqa: PLR0913 - each choice is one of its own
     tax: Tax,
     *changes: str | Change | Replace,
-    workers: int | None = None,
+    workers: Workers = None,
+    scheduler: str | None = None,
     cache: Cache | None = None,
     on_progress: OnProgress | None = None,
     on_round: OnRound | None = None,
@@ -181,7 +184,7 @@ def whatif(
     *changes : str, Change or Replace
         Texts are parsed by `parse_change`: `"class=gemm:median"`. Each change is tried
         alone; several are tried together as well.
-    workers, cache
+    workers, scheduler, cache
         As for `synctax.load`.
     on_progress, on_round
         As for `synctax.attribute`.
@@ -224,9 +227,10 @@ def whatif(
         raise TypeError("whatif wants the tax that synctax.measure(job) returns")
     asked = [parse_change(one) if isinstance(one, str) else one for one in changes]
     try:
-        world = read_world(
-            tax, workers=workers, cache=cache, on_progress=on_progress, on_round=on_round
-        )
+        with on_scheduler(workers, scheduler) as crew:
+            world = read_world(
+                tax, workers=crew, cache=cache, on_progress=on_progress, on_round=on_round
+            )
         return explore(world, asked, on_replay=on_replay)
     except MemoryError as error:
         raise SynctaxError(

@@ -19,6 +19,7 @@ from synctax.collectives.load import Cache
 from synctax.collectives.matches import Matches, Status
 from synctax.collectives.tax import Tax
 from synctax.notes import Note
+from synctax.trace.pool import Workers
 
 NS_PER_MS = 1_000_000
 
@@ -101,7 +102,7 @@ class World:
 def read_world(
     tax: Tax,
     *,
-    workers: int | None = None,
+    workers: Workers = None,
     cache: Cache | None = None,
     on_progress: OnProgress | None = None,
     on_round: OnRound | None = None,

@@ -28,6 +28,7 @@ from synctax.report.output import Output, Render, Result
 if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
     from synctax.collectives.tax import Tax
+    from synctax.trace.pool import Workers
 
 MAX_DIGITS = 9
 """No index has more."""
@@ -127,7 +128,7 @@ def attribute(
     per_group: bool,
     explain: tuple[int, str | None] | None,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,

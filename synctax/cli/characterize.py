@@ -29,6 +29,7 @@ from synctax.report.output import Output
 
 if TYPE_CHECKING:
     from synctax.cluster.characterize.gpus import Precision
+    from synctax.trace.pool import Workers
 
 DEFAULT_GPUS = (2, 4, 8)
 """Of the jobs of the MoSim paper's traces: 2 to 8."""
@@ -142,7 +143,7 @@ def characterize(
     list_workloads: bool,
     list_gpu_types: bool,
     group: str | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,

@@ -12,6 +12,7 @@ from synctax.cli.characterize_setup import Found, imported
 if TYPE_CHECKING:
     from synctax.cluster.characterize.astra_log import AstraLog
     from synctax.report.output import Output
+    from synctax.trace.pool import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Where:
     ----------
     group : str or None
         Whose communication counts; that of others is computation.
-    workers : int or None
+    workers : int, Machines or None
     workspace : Path
     no_cache : bool
         Leave nothing in it.
@@ -69,7 +70,7 @@ class Where:
     """
 
     group: str | None
-    workers: int | None
+    workers: "Workers"
     workspace: Path
     no_cache: bool
     out: "Output"

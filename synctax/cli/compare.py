@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from synctax.comparison.comparison import Comparison
+    from synctax.trace.pool import Workers
 
 KERNEL_CLASSES = ("gemm", "attention", "norm", "elementwise", "reduction", "copy", "other")
 """Those that compute (`comparison.kernels.COMPUTE`), which help shows without numpy."""
@@ -100,7 +101,7 @@ def compare(
     fail_on: str,
     kernel_class: str,
     end_tolerance_us: float | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,

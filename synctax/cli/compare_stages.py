@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from synctax.comparison.comparison import Comparison
     from synctax.comparison.kernels import RankKernels
     from synctax.comparison.options import Options
+    from synctax.trace.pool import Workers
     from synctax.workspace import Workspace
 
 T = TypeVar("T")
@@ -41,7 +42,7 @@ class Asked:
     timed: bool
     options: "Options"
     space: "Workspace | None"
-    workers: int | None
+    workers: "Workers"
     out: Output
 
     def parameters(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,6 +28,9 @@ from synctax.cli.recall import Sources
 from synctax.evt.options import Options
 from synctax.report.output import Output
 from synctax.schema import FIT_EVT_POINTS
+
+if TYPE_CHECKING:
+    from synctax.trace.pool import Workers
 
 DEFAULT = Options()
 
@@ -182,7 +185,7 @@ def fit_evt(
     per_instance: bool,
     tax_file: Path | None,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,

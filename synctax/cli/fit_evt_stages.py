@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from synctax.evt.results import EvtFit
     from synctax.notes import Note
     from synctax.report.output import NoteLike
+    from synctax.trace.pool import Workers
     from synctax.workspace import Workspace
 
 
@@ -69,7 +70,7 @@ class Reading:
 
     path: Path
     space: "Workspace | None"
-    workers: int | None
+    workers: "Workers"
     out: Output
 
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -17,6 +17,9 @@ from synctax.cli.plotting import Plot, draw, plot_options
 from synctax.cli.reading_options import workers_option
 from synctax.record.plan import DEFAULT_SKIP, DelayRule, How
 from synctax.report.output import Output
+
+if TYPE_CHECKING:
+    from synctax.trace.pool import Workers
 
 DEFAULT_FOLDER = Path("injected")
 DEFAULT_DOSES_MS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0)
@@ -196,7 +199,7 @@ def inject(
     least_ms: float,
     fail_below: float | None,
     per_collective: bool,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,

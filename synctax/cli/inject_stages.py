@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from synctax.experiment.recovered import Recovered
     from synctax.notes import Note
     from synctax.record.outcome import Outcome
+    from synctax.trace.pool import Workers
     from synctax.workspace import Workspace
 
 OF_RECORDING = (
@@ -151,7 +152,7 @@ def attributed(
     folder: Path,
     space: "Workspace | None",
     out: Output,
-    workers: int | None,
+    workers: "Workers",
     group: str | None,
 ) -> "tuple[Attribution, Note | None]":
     """Measure and attribute; the note says why nothing can be kept, if so."""

@@ -1,6 +1,7 @@
 """`synctax inspect`: which file is which rank, and what can be computed."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from synctax.cli.reading_options import workers_option
 from synctax.errors import BadInputError, SynctaxError
 from synctax.report.output import Output
 
+if TYPE_CHECKING:
+    from synctax.trace.pool import Workers
+
 
 @click.command()
 @traces_argument
@@ -24,7 +28,7 @@ def inspect(
     ctx: click.Context,
     traces: tuple[str, ...],
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     out: Output,
 ) -> None:
     r"""Show which file of TRACES is which rank, what is odd, and what can be computed.

@@ -24,6 +24,7 @@ from synctax.report.output import Output, Render, Result
 
 if TYPE_CHECKING:
     from synctax.collectives.tax import Tax
+    from synctax.trace.pool import Workers
 
 ROUTINE = frozenset({"skipped_category"})
 """Reasons that every trace has and nobody acts on: said with `-v`, and in JSON."""
@@ -50,6 +51,12 @@ ROUTINE = frozenset({"skipped_category"})
 @click.option("--per-collective", is_flag=True, help="A row for every collective.")
 @click.option("--per-rank", is_flag=True, help="A row for every rank.")
 @click.option(
+    "--only-cache",
+    is_flag=True,
+    help="Only fill the workspace, of any of the ranks; a later measure of all of them, "
+    "on any machine that sees it, reads no trace.",
+)
+@click.option(
     "--fail-above-us",
     type=Finite(least=0),
     metavar="US",
@@ -70,9 +77,10 @@ def measure(
     end_tolerance_us: float | None,
     per_collective: bool,
     per_rank: bool,
+    only_cache: bool,
     fail_above_us: float | None,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,
@@ -89,6 +97,11 @@ def measure(
       synctax measure traces/ --per-collective -o collectives.csv
       synctax measure traces/ --plot last.png --figure last
     """
+    if only_cache:
+        from synctax.cli import measure_cache
+
+        measure_cache.only_cache(traces, manifest, workers, workspace, out)
+        return
     if per_collective and per_rank:
         raise click.UsageError("--per-collective and --per-rank exclude each other")
     from synctax.cli.reading import read_job

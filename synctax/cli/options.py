@@ -231,6 +231,7 @@ steps_option: Decorator[Any] = click.option(
 )
 """`steps: range | None`."""
 
+
 end_tolerance_option: Decorator[Any] = click.option(
     "--end-tolerance-us",
     type=Finite(least=0),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
     from synctax.collectives.tax import Tax
     from synctax.notes import Note
+    from synctax.trace.pool import Workers
     from synctax.workspace import Workspace
 
 
@@ -92,7 +93,7 @@ def overlay(
     keep: Keep,
     end_tolerance_us: float | None,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,
@@ -162,7 +163,7 @@ def overlay(
 
 
 def _attributed(
-    tax: "Tax", space: "Workspace | None", out: Output, workers: int | None
+    tax: "Tax", space: "Workspace | None", out: Output, workers: "Workers"
 ) -> "tuple[Attribution | None, Note | None]":
     """Attribute the tax; where no path can be known, waits are drawn without."""
     from synctax.attribution.attribute import attribute

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from synctax.collectives.load import Job
     from synctax.collectives.tax import Tax
     from synctax.notes import Note
+    from synctax.trace.pool import Workers
     from synctax.workspace import Workspace
 
 ROUTINE = frozenset(
@@ -33,7 +34,7 @@ def read_job(
     traces: Sequence[str],
     *,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     verbosity: int,
     ranks: frozenset[int] | None = None,
     space: "Workspace | None" = None,
@@ -58,7 +59,7 @@ def measure_again(
     sources: Sources,
     space: "Workspace | None",
     out: Output,
-    workers: int | None,
+    workers: "Workers",
     *,
     group: str | None = None,
     op: str | None = None,
@@ -72,7 +73,7 @@ def measure_again(
     space : Workspace or None
         Where columns are kept.
     out : Output
-    workers : int or None
+    workers : int, Machines or None
     group, op : str, optional
         As for `tax.measure`.
     remember : bool
@@ -93,7 +94,7 @@ def job_again(
     sources: Sources,
     space: "Workspace | None",
     out: Output,
-    workers: int | None,
+    workers: "Workers",
     *,
     group: str | None = None,
     op: str | None = None,

@@ -29,6 +29,7 @@ from synctax.report.page_choices import DEFAULT_PATHS
 
 if TYPE_CHECKING:
     from synctax.cli.report_stages import Asked
+    from synctax.trace.pool import Workers
 
 SUFFIXES = (".html", ".htm")
 
@@ -109,7 +110,7 @@ def report(
     n: tuple[int, ...] | None,
     end_tolerance_us: float | None,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
 ) -> None:

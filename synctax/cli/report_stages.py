@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
     from synctax.collectives.tax import Tax
     from synctax.evt.results import EvtFit
+    from synctax.trace.pool import Workers
     from synctax.workspace import Workspace
 
 Found = TypeVar("Found")
@@ -40,7 +41,7 @@ class Reading:
     """
 
     space: "Workspace | None"
-    workers: int | None
+    workers: "Workers"
     out: Output
     broken: list[BadInputError] = field(default_factory=list)
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from synctax.attribution.attribute import Attribution
     from synctax.collectives.tax import Tax
     from synctax.comparison.trend import By, Trend
+    from synctax.trace.pool import Workers
     from synctax.workspace import Workspace
 
 
@@ -95,7 +96,7 @@ def trend(
     seed: int,
     end_tolerance_us: float | None,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,
@@ -155,7 +156,7 @@ def _attribute(
     tax: "Tax",
     space: "Workspace | None",
     out: Output,
-    workers: int | None,
+    workers: "Workers",
     *,
     needed: bool,
 ) -> "tuple[Attribution | None, str]":

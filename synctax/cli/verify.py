@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from synctax.planning.verify.job import Verification
+    from synctax.trace.pool import Workers
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -163,7 +164,7 @@ def verify(
     per_group: bool,
     strict: bool,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,

@@ -21,6 +21,7 @@ from synctax.report.output import Output, Result
 if TYPE_CHECKING:
     from synctax.attribution.changes import Change
     from synctax.attribution.whatif import WhatIf
+    from synctax.trace.pool import Workers
 
 
 class ChangeType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5
@@ -76,7 +77,7 @@ def whatif(
     per_op: bool,
     per_step: bool,
     manifest: Path | None,
-    workers: int | None,
+    workers: "Workers",
     workspace: Path,
     no_cache: bool,
     out: Output,

@@ -9,26 +9,25 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from synctax.collectives.extract import extract
+from synctax.collectives.load_words import empty_problem, load_notes, nothing_read
 from synctax.collectives.model import RankCollectives
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
 from synctax.schema.html import Shown
 from synctax.trace.assign import Assignment, FileStatus, Placement, assign
+from synctax.trace.dask_pool import on_scheduler
 from synctax.trace.discover import Discovery, Skipped, Targets, discover, natural_key
 from synctax.trace.facts import FileFacts, facts
 from synctax.trace.kineto import read_rank
 from synctax.trace.model import RankTrace
-from synctax.trace.oddities import Problem, name_some, rank_text
-from synctax.trace.pool import map_files
+from synctax.trace.oddities import Problem
+from synctax.trace.pool import Workers, map_files
 from synctax.trace.readers import chosen
 
 if TYPE_CHECKING:
     import pandas as pd
 
 OnBytes = Callable[[int], None]
-
-NOT_A_TRACE = "not_a_trace"
-"""Reason of the note on files that are none, but may have been meant as one."""
 
 
 class Cache(Protocol):
@@ -118,12 +117,13 @@ class Job(Shown):
         return tuple(f.facts for f in self.files if f.status is FileStatus.USED and f.facts)
 
 
-def load(
+def load(  # noqa: PLR0913 - each choice is one of its own
     targets: Targets,
     *,
     manifest: str | None = None,
     ranks: Collection[int] | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
+    scheduler: str | None = None,
     cache: Cache | None = None,
     on_progress: Callable[[str, int], None] | None = None,
 ) -> Job:
@@ -139,8 +139,12 @@ def load(
         CSV with `file,rank,host`.
     ranks : collection of int, optional
         Only these ranks.
-    workers : int, optional
-        Processes; the result does not depend on it. Default: cores.
+    workers : int or Scheduler, optional
+        Processes of this machine, or a Dask cluster to which it is connected
+        (`synctax.Scheduler`); the result does not depend on it. Default: cores.
+    scheduler : str, optional
+        Address of a Dask scheduler whose workers read the files, or `local`, as for
+        `synctax.Scheduler`; it is connected for this call only.
     cache : Cache, optional
         Where columns of files read before are kept.
     on_progress : callable, optional
@@ -158,12 +162,12 @@ def load(
         different jobs.
     SynctaxError
         If no trace holds an event, no file tells its rank, or no file is of a rank asked
-        for.
+        for; or the scheduler or its workers cannot serve.
     """
     found = discover(targets, manifest=manifest)
-    return require(
-        survey(found, ranks=ranks, workers=workers, cache=cache, on_progress=on_progress)
-    )
+    with on_scheduler(workers, scheduler) as crew:
+        job = survey(found, ranks=ranks, workers=crew, cache=cache, on_progress=on_progress)
+    return require(job)
 
 
 def require(job: Job) -> Job:
@@ -185,7 +189,7 @@ def survey(
     found: Discovery,
     *,
     ranks: Collection[int] | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     cache: Cache | None = None,
     on_progress: Callable[[str, int], None] | None = None,
 ) -> Job:
@@ -217,7 +221,7 @@ def survey(
         if isinstance(result, SynctaxError)
     }
     if len(broken) == len(found.files):
-        raise BadInputError(_nothing_read(broken, found.skipped))
+        raise BadInputError(nothing_read(broken, found.skipped))
     good = [
         (file, result)
         for file, result in zip(found.files, results, strict=True)
@@ -230,8 +234,8 @@ def survey(
     return Job(
         ranks=_in_use(rows),
         files=rows,
-        notes=(*assignment.notes, *_load_notes(rows, found.skipped)),
-        problems=(*assignment.problems, *_empty_problem(rows, ranks)),
+        notes=(*assignment.notes, *load_notes(rows, found.skipped)),
+        problems=(*assignment.problems, *empty_problem(rows, ranks)),
         world_size=assignment.world_size,
         skipped=found.skipped,
         ignored=found.ignored,
@@ -336,63 +340,3 @@ def _in_use(rows: Sequence[FileRow]) -> tuple[RankCollectives, ...]:
     # a rank without collectives has length 0, and is a rank all the same
     used = [one for one in found if one is not None]
     return tuple(sorted(used, key=lambda c: (natural_key(c.window), c.rank, c.path)))
-
-
-def _load_notes(rows: Sequence[FileRow], skipped: Sequence[Skipped]) -> list[Note]:
-    notes = []
-    lost = [f"{one.path} {one.reason}" for one in skipped if not one.companion]
-    if lost:
-        notes.append(Note(NOT_A_TRACE, len(lost), f"left out: {name_some(lost)}"))
-    broken = [row for row in rows if row.status is FileStatus.UNREADABLE]
-    if broken:
-        told = name_some(row.reason for row in broken)
-        notes.append(Note("file_unreadable", len(broken), f"left out: {told}"))
-    empty = [row.path for row in rows if row.status is FileStatus.EMPTY]
-    if empty:
-        notes.append(
-            Note("file_empty", len(empty), f"left out, with no event: {name_some(empty)}")
-        )
-    cut = [
-        row.path
-        for row in rows
-        if row.status is FileStatus.USED and row.facts and row.facts.truncated
-    ]
-    if cut:
-        notes.append(
-            Note(
-                "file_truncated",
-                len(cut),
-                f"files that end before their trace does: {name_some(cut)}; "
-                "what precedes the cut is used",
-            )
-        )
-    return notes
-
-
-def _empty_problem(rows: Sequence[FileRow], ranks: Collection[int] | None) -> list[Problem]:
-    statuses = {row.status for row in rows}
-    if statuses & {FileStatus.USED, FileStatus.CLASH} or statuses == {FileStatus.NO_RANK}:
-        return []
-    if ranks is not None and FileStatus.NOT_SELECTED in statuses:
-        there = rank_text(row.rank for row in rows if row.rank is not None)
-        message = f"no trace is of rank {rank_text(ranks)}; there are the ranks {there}"
-    elif statuses == {FileStatus.EMPTY}:
-        message = (
-            f"no trace holds an event, only metadata: {name_some(r.path for r in rows)}; "
-            "the profiler was probably never active: check its schedule, and that it is "
-            "stopped before the process ends"
-        )
-    else:
-        message = "no trace can be used: " + name_some(
-            f"{row.path} ({row.status})" for row in rows
-        )
-    return [Problem(message, bad_input=False)]
-
-
-def _nothing_read(broken: dict[str, SynctaxError], skipped: Sequence[Skipped]) -> str:
-    one = "the trace cannot" if len(broken) == 1 else f"none of {len(broken)} traces can"
-    message = f"{one} be read: {name_some(broken.values())}"
-    if skipped:
-        told = name_some(f"{one.path} {one.reason}" for one in skipped)
-        message += f"; what else is there is no trace: {told}"
-    return message

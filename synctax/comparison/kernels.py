@@ -16,6 +16,7 @@ from synctax.comparison.units import Run, Side
 from synctax.trace import names
 from synctax.trace.model import EventKind
 from synctax.trace.names import by_name
+from synctax.trace.pool import Workers
 
 COMPUTE = CLASSES[: CLASSES.index("communication")]
 """Classes of kernels that compute."""
@@ -91,7 +92,7 @@ class KernelChange:
 def kernels_of(
     run: Run,
     *,
-    workers: int | None = None,
+    workers: Workers = None,
     cache: Cache | None = None,
     on_progress: OnProgress | None = None,
     on_round: OnRound | None = None,

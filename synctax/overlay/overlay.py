@@ -25,7 +25,8 @@ from synctax.overlay.pieces import join
 from synctax.overlay.rewrite import RankPiece, Task, rewrite
 from synctax.schema.html import Shown
 from synctax.texts import counted
-from synctax.trace.pool import map_files
+from synctax.trace.dask_pool import on_scheduler
+from synctax.trace.pool import Workers, map_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,13 +124,14 @@ class _Measured:
     found: "Attribution | None"
 
 
-def write_overlay(
+def write_overlay(  # noqa: PLR0913 - each choice is one of its own
     job: Job,
     of: "Tax | Attribution",
     target: str | os.PathLike[str],
     *,
     choice: Choice | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
+    scheduler: str | None = None,
     on_progress: Callable[[str, int], None] | None = None,
 ) -> Overlay:
     """Write one trace of all ranks for ui.perfetto.dev and chrome://tracing.
@@ -151,8 +153,9 @@ def write_overlay(
         no regular file is written as gzip.
     choice : Choice, optional
         How many paths, and which events of the traces; `synctax.OverlayChoice`.
-    workers : int, optional
-        Processes; the result does not depend on it.
+    workers, scheduler
+        As for `synctax.load`; workers elsewhere write parts of the file beside it, and so
+        must see its folder.
     on_progress : callable, optional
         Called with a path and the bytes read of it since its last call.
 
@@ -189,12 +192,13 @@ def write_overlay(
         clocks = job_clocks(measured.tax.matches)
         moved = Moved.of(job, measured.tax, clocks)
         tasks = _tasks(measured, moved, choice)
-        results = map_files(
-            partial(_piece, tasks, folder, compressed),
-            list(tasks),
-            workers=workers,
-            on_progress=on_progress,
-        )
+        with on_scheduler(workers, scheduler) as crew:
+            results = map_files(
+                partial(_piece, tasks, folder, compressed),
+                list(tasks),
+                workers=crew,
+                on_progress=on_progress,
+            )
         pieces = tuple(_read(result) for result in results)
         return _join(measured, (clocks, moved, pieces), choice, file, compressed=compressed)
 

@@ -7,7 +7,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from synctax.collectives.file_rows import NOT_NEEDED, file_rows, frame
-from synctax.collectives.load import NOT_A_TRACE, Job
+from synctax.collectives.load import Job
+from synctax.collectives.load_words import NOT_A_TRACE
 from synctax.collectives.overview import GroupRow, Overview, Verdict
 from synctax.notes import Note
 from synctax.report.output import Result, note_text

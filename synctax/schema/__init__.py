@@ -30,7 +30,12 @@ from synctax.schema.evt import (
 )
 from synctax.schema.inject import INJECT, INJECT_COLLECTIVES
 from synctax.schema.inspect import INSPECT_FILES, INSPECT_GROUPS
-from synctax.schema.measure import MEASURE, MEASURE_COLLECTIVES, MEASURE_RANKS
+from synctax.schema.measure import (
+    MEASURE,
+    MEASURE_CACHE,
+    MEASURE_COLLECTIVES,
+    MEASURE_RANKS,
+)
 from synctax.schema.overlay import OVERLAY
 from synctax.schema.record import RECORD
 from synctax.schema.table import Column, DType, Rows, Table
@@ -62,6 +67,7 @@ __all__ = [
     "INSPECT_FILES",
     "INSPECT_GROUPS",
     "MEASURE",
+    "MEASURE_CACHE",
     "MEASURE_COLLECTIVES",
     "MEASURE_RANKS",
     "OVERLAY",

@@ -208,3 +208,20 @@ MEASURE_RANKS = Table(
         Column("window", "str", "", "profiler window, where there are several"),
     ),
 )
+
+MEASURE_CACHE = Table(
+    "synctax.measure-cache/1",
+    "What became of each file of `measure --only-cache`.",
+    (
+        Column("file", "str", "", "the trace"),
+        Column("size_bytes", "int", "bytes", "its size, compressed or not"),
+        Column(
+            "outcome",
+            "str",
+            "",
+            "`kept` (read, and its columns are in the workspace now), `there` (they were "
+            "already), `not_kept` or `unreadable`",
+        ),
+        Column("reason", "str", "", "why they are not in the workspace"),
+    ),
+)

@@ -10,13 +10,18 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from synctax.errors import BadInputError
 from synctax.trace.filenames import bare_ranks, read_name
 from synctax.trace.folders import walk
+from synctax.trace.remote import URL, files_of
 from synctax.trace.sniff import Format, sniff
+
+LOOKS_AT_A_TIME = 16
+"""Files of a store that are looked at together."""
 
 MANIFEST_COLUMNS = ("file", "rank", "host")
 
@@ -35,7 +40,6 @@ _COMPANIONS = (
     Format.TEXT,
 )
 _OWN = (Format.SYNTH_TRUTH, Format.RECORD_NOTES)
-_URL = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +173,8 @@ def discover(targets: Targets, *, manifest: str | None = None) -> Discovery:
         found += candidates
     files: list[TraceFile] = []
     skipped: list[Skipped] = []
-    for one in _once(found):
-        reason = _why_not(one)
+    once = _once(found)
+    for one, reason in zip(once, _reasons(once), strict=True):
         if reason is None:
             files.append(_trace_file(one))
         elif reason is not _PASSED_OVER:
@@ -181,7 +185,7 @@ def discover(targets: Targets, *, manifest: str | None = None) -> Discovery:
 
 
 def _expand(target: str) -> Iterator[_Found]:
-    if _URL.match(target):
+    if URL.match(target):
         yield from _expand_url(target)
     elif Path(target).is_dir():
         for path in walk(target):
@@ -215,27 +219,8 @@ def _in_folder(path: Path) -> Iterator[_Found]:
 
 
 def _expand_url(target: str) -> Iterator[_Found]:
-    try:
-        import fsspec
-    except ImportError:
-        raise BadInputError(
-            f"{target} is a URL, and reading URLs needs fsspec; "
-            "install synctax[cloud], or copy the files here first"
-        ) from None
-    try:
-        system, path = fsspec.core.url_to_fs(target)
-        if system.isdir(path):
-            names = system.find(path)
-        else:
-            names = system.glob(path) if glob.has_magic(path) else [path]
-        for name in names:
-            yield _Found(
-                system.unstrip_protocol(name), int(system.size(name) or 0), names == [path]
-            )
-    except (OSError, ImportError, ValueError) as error:
-        raise BadInputError(
-            f"{target} cannot be read ({error}); check the address and the credentials"
-        ) from error
+    for file in files_of(target):
+        yield _Found(file.url, file.size_bytes, file.named)
 
 
 def _size(path: str) -> int:
@@ -273,7 +258,7 @@ def _manifest_row(manifest: str, line: int, row: dict[str, str | None]) -> _Foun
             f"line {line} of the manifest {manifest} is {file!r} with rank {rank!r}; "
             "a line should be like rank3.json.gz,3,host-a with a rank of 0 or more"
         )
-    remote = _URL.match(file)
+    remote = URL.match(file)
     path = file if remote else os.path.normpath(Path(manifest).parent / file)
     if not remote and not Path(path).is_file():
         raise BadInputError(
@@ -292,7 +277,7 @@ def _once(found: list[_Found]) -> list[_Found]:
     """Drop repeated files; what a manifest says of one is kept."""
     same: defaultdict[str, list[_Found]] = defaultdict(list)
     for one in found:
-        same[one.path if _URL.match(one.path) else os.path.realpath(one.path)].append(one)
+        same[one.path if URL.match(one.path) else os.path.realpath(one.path)].append(one)
     return sorted(
         (_merged(ones) for ones in same.values()), key=lambda f: natural_key(f.path)
     )
@@ -314,6 +299,14 @@ def _merged(ones: list[_Found]) -> _Found:
         ranks[0] if ranks else None,
         hosts[0] if hosts else "",
     )
+
+
+def _reasons(found: Sequence[_Found]) -> list[Skipped | None]:
+    """Say of each file why it is left out; a look at one of a store takes its time."""
+    if not any(URL.match(one.path) for one in found):
+        return [_why_not(one) for one in found]
+    with ThreadPoolExecutor(LOOKS_AT_A_TIME) as threads:
+        return list(threads.map(_why_not, found))
 
 
 def _why_not(found: _Found) -> Skipped | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from synctax.arrays import NS_PER_S
+from synctax.trace.errand import located
 
 _NAME_DIGITS: Final = 32
 
@@ -29,8 +30,9 @@ class SourceFile:
         OSError
             If there is no such file (what a URL names is none).
         """
-        status = Path(path).stat()
-        return cls(os.path.abspath(path), status.st_size, status.st_mtime_ns)  # noqa: PTH100 - links stay as named
+        place = located(path)
+        status = Path(place).stat()
+        return cls(os.path.abspath(place), status.st_size, status.st_mtime_ns)  # noqa: PTH100 - links stay as named
 
     @property
     def unchanged(self) -> bool:

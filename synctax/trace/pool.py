@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from synctax.errors import SynctaxError
 from synctax.trace.pool_worker import (
@@ -34,6 +34,24 @@ from synctax.trace.pool_worker import (
 T = TypeVar("T")
 Context = ForkContext | SpawnContext
 
+
+class Machines(Protocol):
+    """Where files are read other than in processes of this machine."""
+
+    def map_files(
+        self,
+        function: Callable[[str, OnBytes], T],
+        paths: Sequence[str],
+        *,
+        on_progress: Callable[[str, int], None] | None = None,
+    ) -> list[T | SynctaxError]:
+        """Call a function on files, as the function `map_files` does."""
+
+
+Workers = int | Machines | None
+"""How many processes of this machine, or the machines in their place
+(`dask_pool.Scheduler`); None for a process a core."""
+
 STOP_GRACE_S = 0.5
 """How long stopped workers may take to remove their temporary files."""
 
@@ -42,7 +60,7 @@ def map_files(
     function: Callable[[str, OnBytes], T],
     paths: Sequence[str],
     *,
-    workers: int | None = None,
+    workers: Workers = None,
     on_progress: Callable[[str, int], None] | None = None,
 ) -> list[T | SynctaxError]:
     """Call `function(path, on_bytes)` for every path, several at a time.
@@ -52,10 +70,11 @@ def map_files(
     Parameters
     ----------
     function : callable
-        As for `map_tasks`, with a path in place of a number.
+        As for `map_tasks`, with a path in place of a number. Of a mapping by path that is
+        bound to it, it may ask what belongs to its own path only.
     paths : n strings
-    workers : int, optional
-        As for `map_tasks`.
+    workers : int or Machines, optional
+        As for `map_tasks`, or what calls the function in place of processes here.
     on_progress : callable, optional
         Called here with a path and bytes consumed since its last call.
 
@@ -69,6 +88,8 @@ def map_files(
     WorkerLostError, ValueError, Exception
         As `map_tasks`.
     """
+    if workers is not None and not isinstance(workers, int):
+        return workers.map_files(function, paths, on_progress=on_progress)
 
     def told(at: int, count: int) -> None:
         if on_progress is not None:
@@ -77,7 +98,7 @@ def map_files(
     return map_tasks(
         partial(_of_path, function, tuple(paths)),
         paths,
-        order=sorted(range(len(paths)), key=lambda at: -_size_bytes(paths[at])),
+        order=sorted(range(len(paths)), key=lambda at: -size_bytes(paths[at])),
         workers=workers,
         on_progress=None if on_progress is None else told,
     )
@@ -347,7 +368,8 @@ def _interrupt_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _size_bytes(path: str) -> int:
+def size_bytes(path: str) -> int:
+    """Size of a file; 0 where it cannot be told."""
     try:
         return Path(path).stat().st_size
     except OSError:

@@ -70,12 +70,14 @@ def call(
         meter.flush()
 
 
-def worker_lost(what: str, names: Sequence[str]) -> WorkerLostError:
+def worker_lost(
+    what: str, names: Sequence[str], remedy: str = "use fewer --workers"
+) -> WorkerLostError:
     """Make the error of a lost worker, which names tasks."""
     named = ", ".join(names[:MOST_NAMED])
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return WorkerLostError(
-        f"{what} while at work on {named}{more}; if memory ran out, use fewer --workers"
+        f"{what} while at work on {named}{more}; if memory ran out, {remedy}"
     )
 
 
@@ -103,7 +105,7 @@ def work(
         while True:
             at = connection.recv()
             emit = send if report else silent
-            connection.send_bytes(_attempt(function, at, names[at], emit))
+            connection.send_bytes(attempt(function, at, names[at], emit))
     except (EOFError, OSError):
         return  # the parent wants no more, or is gone
 
@@ -112,9 +114,10 @@ def _leave(_signum: int, _frame: FrameType | None) -> NoReturn:
     sys.exit(1)
 
 
-def _attempt(
+def attempt(
     function: Function[Any], at: int, name: str, send: Callable[[int], None]
 ) -> bytes:
+    """Call the function on a task; return what came of it, pickled with an `Outcome`."""
     try:
         return _encode("done", call(function, at, name, send))
     except WorkerLostError as error:

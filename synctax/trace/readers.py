@@ -2,13 +2,14 @@
 
 Both give the same columns and notes; they differ in speed. The compiled one is taken where
 it was built. `SYNCTAX_READER` in the environment asks for one of them, in processes that
-are started too.
+are started too; workers of a Dask cluster choose for themselves unless it does.
 """
 
 import os
 from typing import Final
 
 from synctax.errors import SynctaxError
+from synctax.trace.errand import errand
 
 VARIABLE: Final = "SYNCTAX_READER"
 NATIVE: Final = "native"
@@ -47,7 +48,8 @@ def chosen() -> str:
     SynctaxError
         If the environment asks for one that does not exist, or was not built.
     """
-    wanted = os.environ.get(VARIABLE, "")
+    sent = errand()
+    wanted = (sent.reader if sent else "") or os.environ.get(VARIABLE, "")
     if wanted and wanted not in READERS:
         raise SynctaxError(
             f"{VARIABLE} is {wanted!r}; the readers are {' and '.join(READERS)}"

@@ -87,7 +87,7 @@ def sniff(path: str | os.PathLike[str]) -> Sniffed:
     BadInputError
         If the file cannot be opened.
     """
-    with open_file(os.fspath(path)) as file:
+    with open_file(os.fspath(path), PREFIX_BYTES) as file:
         raw = file.read(PREFIX_BYTES)
         plain = bytearray()
         for block in plain_blocks(io.BytesIO(raw), Damage()):

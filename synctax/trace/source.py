@@ -12,11 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Protocol, cast
 
-from synctax.errors import BadInputError, SynctaxError
+from synctax.errors import BadInputError
+from synctax.trace.errand import located
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 READ_BYTES = 256 * 1024
+REMOTE_BYTES = 16 * 1024 * 1024
+"""Asked of a store at a time: a request takes as long as some megabytes do."""
 _SMALLEST_FEED_BYTES = 32
 _LARGE_BYTES = 1024 * 1024
 """Plain bytes that a step should not exceed: where it does, the next ones are smaller."""
@@ -44,8 +47,10 @@ class Damage:
 
 
 @contextmanager
-def open_file(path: str) -> Iterator[IO[bytes]]:
+def open_file(path: str, block_bytes: int = REMOTE_BYTES) -> Iterator[IO[bytes]]:
     """Open a local path or an fsspec URL for reading bytes.
+
+    Of a URL, `block_bytes` are asked for at a time.
 
     Raises
     ------
@@ -55,28 +60,18 @@ def open_file(path: str) -> Iterator[IO[bytes]]:
         If the path is a URL and fsspec (extra `cloud`) is not installed.
     """
     try:
-        with _open(path) as file:
+        with _open(path, block_bytes) as file:
             yield file
     except OSError as error:
         raise BadInputError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _open(path: str) -> IO[bytes]:
+def _open(path: str, block_bytes: int) -> IO[bytes]:
     if "://" not in path:
-        return open(path, "rb", buffering=0)  # noqa: PTH123
-    try:
-        import fsspec
-    except ImportError as error:
-        raise SynctaxError(
-            f"{path}: reading URLs needs fsspec; install it with "
-            "pip install 'synctax[cloud]'"
-        ) from error
-    try:
-        return cast("IO[bytes]", fsspec.open(path, "rb").open())
-    except OSError:
-        raise
-    except Exception as error:  # every store has its own
-        raise SynctaxError(f"{path}: cannot be opened as a URL: {error}") from error
+        return open(located(path), "rb", buffering=0)  # noqa: PTH123
+    from synctax.trace.remote import opened
+
+    return cast("IO[bytes]", opened(path, block_bytes))
 
 
 def plain_blocks(

@@ -140,10 +140,10 @@ def test_an_unknown_kind_of_url_is_named():
 def test_a_fault_of_a_store_itself_is_named(monkeypatch):
     fsspec = pytest.importorskip("fsspec")
 
-    def refuse(*_):
+    def refuse(*_, **__):
         raise LookupError("no credentials")
 
-    monkeypatch.setattr(fsspec, "open", refuse)
+    monkeypatch.setattr(fsspec.core, "url_to_fs", refuse)
     with pytest.raises(SynctaxError, match="no credentials"), open_file("s3://a/b"):
         pass
 
