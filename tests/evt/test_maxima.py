@@ -33,7 +33,7 @@ def test_maxima_of_any_times_pass(us):
     [
         (200.0, 10_000.0, "z has a mean of 10,"),
         (1.0, 2.0, "the maximum over 4 ranks one from 0 to 1.73"),
-        (-1.0, 0.0, "z has a mean of -"),
+        (-1.0, 0.0, "z has a mean of −"),
         (1e200, 0.0, "without unit, of 4 ranks"),
     ],
 )

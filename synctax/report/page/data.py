@@ -106,7 +106,7 @@ def drawn(count: int) -> I64:
     >>> drawn(3)
     array([0, 1, 2])
     >>> drawn(1_000_000)[[0, 1, 499, 500, -1]]
-    array([     0,      1,    499,   1498, 999999])
+    array([     0,      1,    499,   1497, 999999])
     """
     if count <= MOST_MAXIMA:
         return np.arange(count)
