@@ -62,7 +62,7 @@ def main() -> None:
     say("| command | wall s | CPU s | MB |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for name, words in commands(traces, Path(folder)).items():
-            say(line(name, words, options), flush=True)
+            say(line(name, words, options))
         sizes = {path.name: path.stat().st_size / 1e6 for path in Path(folder).iterdir()}
     say(", ".join(f"{name}: {size:.1f} MB" for name, size in sorted(sizes.items())))
 
