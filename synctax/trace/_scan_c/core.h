@@ -215,6 +215,7 @@ static TARGET int FN(event)(State *state, const char *at, const char **stop,
                     goto wrong;
             }
         }
+after:
         at = FN(space)(at);
         if (*at == ',') {
             at = FN(space)(at + 1);
@@ -227,15 +228,7 @@ static TARGET int FN(event)(State *state, const char *at, const char **stop,
             break;
         keys = &state->event_keys;
         within = 0;
-        at = FN(space)(at);
-        if (*at == ',') {
-            at = FN(space)(at + 1);
-            continue;
-        }
-        if (*at != '}')
-            goto wrong;
-        at++;
-        break;
+        goto after; /* what follows args follows as any other value does */
     }
     if ((size_t)(at - from) > state->longest) /* which Python gives up */
         goto wrong;
