@@ -329,10 +329,8 @@ def benjamini_hochberg(p: F64) -> F64:
     >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03, np.nan]))
     array([0.03, 0.04, 0.04,  nan])
     """
-    adjusted = np.full(p.size, np.nan)
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known])]
-    raised = p[order] * known.size / np.arange(1, known.size + 1)
+    adjusted, order = _ascending(p)
+    raised = p[order] * order.size / np.arange(1, order.size + 1)
     adjusted[order] = np.minimum.accumulate(raised[::-1])[::-1].clip(max=1.0)
     return adjusted
 
@@ -361,9 +359,13 @@ def holm(p: F64) -> F64:
     >>> holm(np.array([0.01, 0.04, 0.03, np.nan]))
     array([0.03, 0.06, 0.06,  nan])
     """
-    adjusted = np.full(p.size, np.nan)
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    raised = p[order] * np.arange(known.size, 0, -1)
+    adjusted, order = _ascending(p)
+    raised = p[order] * np.arange(order.size, 0, -1)
     adjusted[order] = np.maximum.accumulate(raised).clip(max=1.0)
     return adjusted
+
+
+def _ascending(p: F64) -> tuple[F64, I64]:
+    """Make room for adjusted p-values, and put those that are known in order."""
+    known = np.flatnonzero(~np.isnan(p))
+    return np.full(p.size, np.nan), known[np.argsort(p[known], kind="stable")]
