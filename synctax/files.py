@@ -3,9 +3,6 @@
 import contextlib
 import errno
 import os
-import secrets
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -29,7 +26,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
         return
     target = path.resolve()
-    half = target.with_name(f"{hidden(target.name)}{secrets.token_hex(6)}.part")
+    half = target.with_name(f"{hidden(target.name)}{os.urandom(6).hex()}.part")
     try:
         file = half.open("xb")
     except OSError as error:
@@ -63,6 +60,9 @@ def folder_beside(path: Path) -> Iterator[Path]:
     It is gone when the block ends, however that is. Parts of what is no regular file are
     where the system keeps temporary files.
     """
+    import shutil  # with tempfile 5 ms of a start that seldom needs them
+    import tempfile
+
     parent: Any = None if is_special(path) else path.resolve().parent
     try:
         folder = Path(tempfile.mkdtemp(prefix=hidden(path.name), dir=parent))

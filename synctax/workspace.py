@@ -10,13 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from synctax import __version__
 from synctax.errors import BadInputError, SynctaxError
-from synctax.evt.tax import TaxModel
-from synctax.evt.tax_file import SCHEMA as TAX_SCHEMA
-from synctax.evt.tax_file import from_json, to_json
 from synctax.notes import Note
 from synctax.trace import store
 from synctax.trace.errand import errand
@@ -32,6 +29,9 @@ from synctax.trace.files import (
 )
 from synctax.trace.model import RankTrace
 
+if TYPE_CHECKING:
+    from synctax.evt.tax import TaxModel
+
 DIRECTORY: Final = ".synctax"
 """Where a workspace lies unless the user says otherwise: in the current directory."""
 
@@ -43,7 +43,6 @@ _PROBE_BYTES: Final = 1 << 20
 
 _RECORD_VERSION: Final = 1
 _RECORD_START: Final = b'{\n "version": '
-_TAX_START: Final = f'{{\n "schema": "{TAX_SCHEMA}"'.encode()
 _IGNORE: Final = b"*\n"
 
 
@@ -191,7 +190,7 @@ class Workspace:
                 f"{self._record}: not a record that this version of synctax wrote; {hint}"
             ) from error
 
-    def keep_tax(self, model: TaxModel, *, targets: Sequence[str] = ()) -> Note | None:
+    def keep_tax(self, model: "TaxModel", *, targets: Sequence[str] = ()) -> Note | None:
         """Keep the tax model that was fitted last; the note says why not, if so.
 
         Parameters
@@ -200,6 +199,8 @@ class Workspace:
         targets : sequence of str
             The traces it was fitted to, as they were given; none for other sources.
         """
+        from synctax.evt.tax_file import to_json
+
         origin = replace(
             model.source,
             when=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -213,7 +214,7 @@ class Workspace:
             return self._unwritable(error)
         return None
 
-    def tax(self) -> TaxModel | None:
+    def tax(self) -> "TaxModel | None":
         """Recall the tax model that was fitted last; None if none was.
 
         `source` of it tells what it was fitted to and when: perhaps another job than
@@ -224,6 +225,8 @@ class Workspace:
         BadInputError
             If the file is damaged, or of another version of synctax.
         """
+        from synctax.evt.tax_file import from_json
+
         path = self.tax_file
         if path.exists() and not (path.is_file() or path.is_dir()):
             # a pipe may have nobody who writes, a device no end
@@ -245,7 +248,7 @@ class Workspace:
                 f"{error}; run synctax fit-evt again, or remove the file to do without it"
             ) from error
 
-    def measured_since(self, model: TaxModel) -> tuple[str, ...]:
+    def measured_since(self, model: "TaxModel") -> tuple[str, ...]:
         """Name the traces of another job that was measured after a tax was kept.
 
         Parameters
@@ -342,7 +345,10 @@ class Workspace:
         if ignores and self._columns.is_dir():
             return True
         ours = {self._columns.name, "probe"} | ({self._ignore.name} if ignores else set())
-        for file, start in ((self._record, _RECORD_START), (self.tax_file, _TAX_START)):
+        from synctax.evt.tax_file import SCHEMA
+
+        tax_start = f'{{\n "schema": "{SCHEMA}"'.encode()
+        for file, start in ((self._record, _RECORD_START), (self.tax_file, tax_start)):
             if starts_with(file, start):
                 ours.add(file.name)
         others = names - ours

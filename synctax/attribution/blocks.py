@@ -49,7 +49,7 @@ from synctax.evt.standard import MIN_INSTANCES
 from synctax.notes import Note
 from synctax.schema import FIT_EVT_INSTANCES
 from synctax.schema.html import Shown
-from synctax.trace.dask_pool import on_scheduler
+from synctax.trace.on_scheduler import on_scheduler
 from synctax.trace.pool import Workers
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from synctax.collectives.tax import Tax
 from synctax.errors import SynctaxError
 from synctax.notes import Note
 from synctax.schema.html import Shown
-from synctax.trace.dask_pool import on_scheduler
+from synctax.trace.on_scheduler import on_scheduler
 from synctax.trace.pool import Workers
 
 if TYPE_CHECKING:

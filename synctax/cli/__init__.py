@@ -9,7 +9,6 @@ by `--fail-above-us` was kept.
 """
 
 import atexit
-import difflib
 import errno
 import importlib
 import signal
@@ -94,6 +93,8 @@ class LazyGroup(click.Group):
         """Find the command, or say which ones are spelled like it."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
+            import difflib
+
             near = difflib.get_close_matches(name, COMMANDS, n=2, cutoff=0.5)
             hint = f"did you mean {' or '.join(near)}" if near else "see synctax --help"
             ctx.fail(f"no command {name!r}; {hint}")

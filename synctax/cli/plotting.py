@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib
-import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -103,6 +102,8 @@ def _set_aside() -> None:
     """
     os.environ.pop("MPLBACKEND", None)
     os.environ["MATPLOTLIBRC"] = os.devnull
+    import logging
+
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     # a file of settings in the current folder comes before that of the variable
     with contextlib.chdir(os.sep):

@@ -25,7 +25,7 @@ from synctax.overlay.pieces import join
 from synctax.overlay.rewrite import RankPiece, Task, rewrite
 from synctax.schema.html import Shown
 from synctax.texts import counted
-from synctax.trace.dask_pool import on_scheduler
+from synctax.trace.on_scheduler import on_scheduler
 from synctax.trace.pool import Workers, map_files
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
@@ -24,7 +24,7 @@ from synctax.trace.dask_connect import (
     warned,
 )
 from synctax.trace.dask_worker import UNFIT, VERSION, Answer, Terms, answer
-from synctax.trace.pool import Workers, size_bytes
+from synctax.trace.pool import size_bytes
 from synctax.trace.pool_worker import OnBytes, worker_lost
 from synctax.trace.readers import VARIABLE
 
@@ -145,24 +145,6 @@ class Scheduler:
                 return run.collect()
             finally:
                 run.end()
-
-
-@contextmanager
-def on_scheduler(workers: Workers, scheduler: "str | Client | None") -> Iterator[Workers]:
-    """Give what reads files: `workers`, or a scheduler to which it is connected meanwhile.
-
-    Raises
-    ------
-    ValueError
-        If `workers` is given for a scheduler whose workers run already.
-    """
-    if scheduler is None:
-        yield workers
-    elif workers is not None and not isinstance(workers, int):
-        raise ValueError("workers is a Scheduler already; leave out scheduler")
-    else:
-        with Scheduler(scheduler, processes=workers) as found:
-            yield found
 
 
 def narrowed(function: Callable[..., T], path: str) -> Callable[..., T]:

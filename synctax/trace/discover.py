@@ -4,13 +4,11 @@ Nothing is decoded here: a look at the first bytes tells a trace from what only 
 beside traces.
 """
 
-import csv
 import glob
 import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
@@ -240,6 +238,8 @@ def _read_manifest(manifest: str) -> list[_Found]:
             f"the manifest {manifest} cannot be read ({error}); "
             "it should be a CSV file with the columns file,rank,host"
         ) from error
+    import csv
+
     rows = csv.DictReader(text.splitlines(), skipinitialspace=True)
     columns = tuple(name.strip() for name in rows.fieldnames or ())
     if "file" not in columns or set(columns) - set(MANIFEST_COLUMNS):
@@ -305,6 +305,8 @@ def _reasons(found: Sequence[_Found]) -> list[Skipped | None]:
     """Say of each file why it is left out; a look at one of a store takes its time."""
     if not any(URL.match(one.path) for one in found):
         return [_why_not(one) for one in found]
+    from concurrent.futures import ThreadPoolExecutor  # only where files are far away
+
     with ThreadPoolExecutor(LOOKS_AT_A_TIME) as threads:
         return list(threads.map(_why_not, found))
 
