@@ -1,6 +1,6 @@
 """Read and measure the traces that a command was given, with a progress bar."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,11 +38,12 @@ def read_job(
     verbosity: int,
     ranks: frozenset[int] | None = None,
     space: "Workspace | None" = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> "Job":
     """Find, read and place the traces; the job may have problems (`load.require`).
 
     Parameters are as for `load.load`; `space` keeps the columns, `verbosity` is as for
-    `progress.reading`.
+    `progress.reading`, `meanwhile` as for `trace.pool.map_tasks`.
     """
     from synctax.collectives.load import survey
     from synctax.trace.discover import discover
@@ -51,7 +52,12 @@ def read_job(
     sizes = {file.path: file.size_bytes for file in found.files}
     with reading_files(sizes, verbosity=verbosity) as on_progress:
         return survey(
-            found, ranks=ranks, workers=workers, cache=space, on_progress=on_progress
+            found,
+            ranks=ranks,
+            workers=workers,
+            cache=space,
+            on_progress=on_progress,
+            meanwhile=meanwhile,
         )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import F64, Bool
+from synctax.arrays import F64, Bool, median
 
 MAX_DRIFT = 200e-6
 """Larger drifts than this (200 ppm) are no drift of a clock."""
@@ -41,7 +41,7 @@ def robust_sd(values: F64) -> float:
     """Standard deviation by the median absolute deviation; 0.0 for no values."""
     if not values.size:
         return 0.0
-    return float(MAD_TO_SD * np.median(np.abs(values - np.median(values))))
+    return float(MAD_TO_SD * median(np.abs(values - median(values))))
 
 
 def fit_clock(time_ns: F64, lead_ns: F64) -> ClockFit:
@@ -66,8 +66,8 @@ def fit_clock(time_ns: F64, lead_ns: F64) -> ClockFit:
     """
     if not time_ns.size:
         raise ValueError("a clock fit needs at least one shared end, got none")
-    origin = float(np.median(time_ns))
-    constant = float(np.median(lead_ns))
+    origin = median(time_ns)
+    constant = median(lead_ns)
     level = ClockFit(constant, 0.0, origin, robust_sd(lead_ns), int(time_ns.size))
     if time_ns.size < MIN_POINTS_FOR_DRIFT or np.ptp(time_ns) == 0:
         return level
@@ -80,8 +80,8 @@ def fit_clock(time_ns: F64, lead_ns: F64) -> ClockFit:
 
 def _trimmed_line(time: F64, lead: F64) -> tuple[float, float]:
     """Least squares, refitted without what lies beyond three standard deviations."""
-    keep: Bool = np.abs(lead - np.median(lead)) <= np.inf
-    drift, offset = 0.0, float(np.median(lead))
+    keep: Bool = np.abs(lead - median(lead)) <= np.inf
+    drift, offset = 0.0, median(lead)
     for _ in range(4):
         centre = time[keep].mean()
         spread = time[keep] - centre
@@ -92,7 +92,7 @@ def _trimmed_line(time: F64, lead: F64) -> tuple[float, float]:
         offset = float(lead[keep].mean()) - drift * float(centre)
         left = lead - (offset + drift * time)
         limit = max(3 * robust_sd(left[keep]), 1.0)
-        closer = np.abs(left - np.median(left[keep])) <= limit
+        closer = np.abs(left - median(left[keep])) <= limit
         if closer.sum() < MIN_POINTS_FOR_DRIFT or np.array_equal(closer, keep):
             break
         keep = closer

@@ -6,7 +6,7 @@ that a CPU backend (gloo) spends in each collective.
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I32, I64, Bool
+from synctax.arrays import ABSENT, I32, I64, Bool, distinct
 from synctax.collectives import membership, sources
 from synctax.collectives.amounts import amounts, peers, uneven
 from synctax.collectives.busy import intersection, union
@@ -197,7 +197,7 @@ def _unobserved(trace: RankTrace, found: Catalog, linked: Sources) -> tuple[Note
     for level in (copies.annotation, copies.record, copies.operator):
         beside |= served[level]
         call = np.where(call < 0, level, call)
-    engine = np.unique(call[(call >= 0) & ~beside]).size
+    engine = distinct(call[(call >= 0) & ~beside]).size
     empty = ~_mark(trace, linked.annotation, copies.annotation)[found.annotations]
     notes = []
     if engine:

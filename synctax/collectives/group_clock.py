@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from synctax.arrays import F64, I64
+from synctax.arrays import F64, I64, median
 from synctax.collectives.clock import ClockFit, fit_clock
 from synctax.collectives.model import SYMMETRIC
 from synctax.collectives.pool import Participations
@@ -41,7 +41,7 @@ def group_clocks(
     together = np.bincount(slots, minlength=count) > 1
     if not together.any():
         return {}, True
-    if float(np.median(spread[together])) <= tolerance_ns and one_host:
+    if median(spread[together]) <= tolerance_ns and one_host:
         return {}, True
     present, counts = np.unique(rank, return_counts=True)
     reference = int(present[int(np.argmax(counts))])
@@ -57,7 +57,7 @@ def group_clocks(
         lead = (end[use] - base[slots[use]]).astype(np.float64)
         clocks[int(position)] = fit_clock(end[use].astype(np.float64), lead)
     enough = all(clock.points >= MIN_SHARED_ENDS for clock in clocks.values())
-    if not enough and float(np.median(spread[together])) <= tolerance_ns:
+    if not enough and median(spread[together]) <= tolerance_ns:
         return {}, True
     return clocks, enough
 

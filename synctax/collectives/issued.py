@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64, runs
+from synctax.arrays import ABSENT, I64, distinct, runs
 from synctax.collectives.catalog import Catalog
 from synctax.trace.model import RankTrace
 from synctax.trace.names import by_name, operation, runs_as
@@ -72,7 +72,7 @@ def issued(trace: RankTrace, found: Catalog, spans: I64) -> Issued:
     of_span = by_name(trace.strings, events.name[spans], of_range, np.int64)
     of_source = by_name(trace.strings, events.name[sources], of_operator, np.int64)
     operator = np.full(spans.size, ABSENT, np.int64)
-    for number in np.unique(of_span).tolist():
+    for number in distinct(of_span).tolist():
         ran = np.flatnonzero(of_span == number)
         asked = sources[of_source == number]
         begun = np.searchsorted(start[asked], start[spans[ran]], side="right")

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from synctax.arrays import I64, NS_PER_US, Bool
+from synctax.arrays import I64, NS_PER_US, Bool, median
 from synctax.collectives.align import align_on_one_clock
 from synctax.collectives.clock import ClockFit
 from synctax.collectives.group_clock import lags_ns, spread_ns
@@ -56,7 +56,7 @@ def union_by_key(
     level = _corrected(rows, table, clocks)
     slot = _numbered(bucket, nth)
     spread = spread_ns(slot, level.end_ns, int(slot.max(initial=-1)) + 1)
-    usual_ns = max(float(np.median(spread)) if spread.size else 0.0, float(NS_PER_US))
+    usual_ns = max(median(spread) if spread.size else 0.0, float(NS_PER_US))
     aligner = partial(align_on_one_clock, tolerance_ns=tolerance_ns, noise_ns=usual_ns)
     apart = spread > USUAL_SPREADS * usual_ns
     for which in np.flatnonzero(_doubtful(bucket, rank, nth, apart[slot])):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from synctax.arrays import F64, I64
+from synctax.arrays import F64, I64, distinct
 from synctax.collectives.stragglers import expected_runs, run_lengths
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Runs:
         """
         most = int(self.lengths.max())
         every = np.arange(1, max(most, 2) + 1)
-        ends = np.unique(self.lengths)
+        ends = distinct(self.lengths)
         # of long runs only the corners: nothing happens in between
         x = every if every.size <= MOST_COLUMNS else np.union1d(every[:40], ends)
         found = self.lengths.size - np.searchsorted(np.sort(self.lengths), x)
@@ -74,7 +74,7 @@ class Runs:
 def _sequences(tax: "Tax", slots: I64) -> Iterator[tuple[np.ndarray, int]]:
     """Who was last in each group in order of time, and how many ranks it has."""
     found = tax.matches
-    for number in np.unique(found.group[slots]):
+    for number in distinct(found.group[slots]):
         mine = slots[found.group[slots] == number]
         yield tax.waits.straggler[mine], len(found.groups[number].members)
 
@@ -135,7 +135,7 @@ def _series(tax: "Tax", slots: I64) -> list[tuple[tuple[int, ...], I64]]:
     found = tax.matches
     start_ns = found.table.start_ns[found.row[found.first[:-1]]]
     by_ranks: dict[tuple[int, ...], list[I64]] = {}
-    for number in np.unique(found.group[slots]):
+    for number in distinct(found.group[slots]):
         ranks = tuple(sorted(found.ranks[m].rank for m in found.groups[number].members))
         by_ranks.setdefault(ranks, []).append(slots[found.group[slots] == number])
     every = {ranks: np.concatenate(some) for ranks, some in by_ranks.items()}

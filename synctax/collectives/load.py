@@ -15,12 +15,12 @@ from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
 from synctax.schema.html import Shown
 from synctax.trace.assign import Assignment, FileStatus, Placement, assign
-from synctax.trace.dask_pool import on_scheduler
 from synctax.trace.discover import Discovery, Skipped, Targets, discover, natural_key
 from synctax.trace.facts import FileFacts, facts
 from synctax.trace.kineto import read_rank
 from synctax.trace.model import RankTrace
 from synctax.trace.oddities import Problem
+from synctax.trace.on_scheduler import on_scheduler
 from synctax.trace.pool import Workers, map_files
 from synctax.trace.readers import chosen
 
@@ -192,6 +192,7 @@ def survey(
     workers: Workers = None,
     cache: Cache | None = None,
     on_progress: Callable[[str, int], None] | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Job:
     """Read and place what was discovered; problems are listed, not raised.
 
@@ -200,6 +201,8 @@ def survey(
     found : Discovery
     ranks, workers, cache, on_progress
         As for `load`.
+    meanwhile : callable, optional
+        As for `trace.pool.map_tasks`.
 
     Raises
     ------
@@ -214,6 +217,7 @@ def survey(
         [file.path for file in found.files],
         workers=workers,
         on_progress=on_progress,
+        meanwhile=meanwhile,
     )
     broken = {
         file.path: result

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from synctax.arrays import F64, I8, I32, I64, NS_PER_US
+from synctax.arrays import F64, I8, I32, I64, NS_PER_US, distinct
 from synctax.collectives.clock import NO_LAG, ClockFit
 from synctax.collectives.group_clock import group_clocks, lags_ns, spread_ns
 from synctax.collectives.matches import Matches, Status
@@ -101,7 +101,7 @@ def _split_siblings(
         if group.labelled or len(group.members) < 4:
             continue
         rows = _rows_of(table, which)
-        members = [int(m) for m in np.unique(table.rank[rows])]
+        members = [int(m) for m in distinct(table.rank[rows])]
         parts = [sequence(rows[table.rank[rows] == m], table) for m in members]
         sets = sibling_sets(parts, tolerance_ns=tolerance_ns)
         for extra, positions in enumerate(sets):
@@ -204,7 +204,7 @@ def _odd_clocks(
     for group, part in zip(groups, matched, strict=True):
         if not part.clocks or not _one_host(ranks, group.members):
             continue
-        present = np.unique(table.rank[part.rows]).tolist()
+        present = distinct(table.rank[part.rows]).tolist()
         # the reference is first: of two clocks it is the other that is named
         positions = sorted(present, key=lambda position: position in part.clocks)
         offset_ns = [part.clocks.get(one, NO_LAG).offset_ns for one in positions]

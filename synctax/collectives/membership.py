@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I32, I64
+from synctax.arrays import ABSENT, I32, I64, distinct
 from synctax.collectives import groups
 from synctax.collectives.distinct import distinct_rows
 from synctax.collectives.groups import GroupFacts
@@ -236,7 +236,7 @@ def _by_record(trace: RankTrace, group: I64, known: list[Group], op: I64) -> Non
     record_group, resolved = labelled(trace, facts)
     number = np.array([_number(known, g) for g in resolved], np.int64)
     record_op = by_name(trace.strings, comms.collective[named], op_code, np.int8) - 1
-    for code in np.unique(op[group < 0]).tolist():
+    for code in distinct(op[group < 0]).tolist():
         spans = np.flatnonzero((group < 0) & (op == code))
         records = number[record_group[record_op == code]]
         if records.size and (records == records[0]).all():
@@ -256,10 +256,10 @@ def _by_thread(
 
     All of them, where the recorder lists them; else those that ran something must be all.
     """
-    issuing = np.unique(trace.events.lane[sources.operator[sources.operator >= 0]])
+    issuing = distinct(trace.events.lane[sources.operator[sources.operator >= 0]])
     lane = trace.events.lane[sources.event]
     lost = (group < 0) & ~np.isin(lane, issuing)
-    ran = np.sort(trace.lanes.thread[np.unique(lane[lost])]).tolist()
+    ran = np.sort(trace.lanes.thread[distinct(lane[lost])]).tolist()
     threads = trace.meta.runner_threads or ran
     if len(threads) != THREADS_A_GROUP * len(own) or not {*ran} <= {*threads}:
         return

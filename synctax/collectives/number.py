@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from synctax.arrays import I8, I64
+from synctax.arrays import I8, I64, distinct
 from synctax.collectives.align import align
 from synctax.collectives.clock import ClockFit
 from synctax.collectives.group_clock import group_clocks
@@ -64,7 +64,7 @@ def number(
         union.slot[keyed], union.doubt[keyed] = part.slot, part.doubt
     aligner = partial(align, tolerance_ns=tolerance_ns, offset_scale_ns=offset_scale_ns)
     pair = _pairs(rows, table)
-    for which in np.unique(pair[kind < 0]):
+    for which in distinct(pair[kind < 0]):
         inside = np.flatnonzero((kind < 0) & (pair == which))
         sure = settled(rows[inside], table) if on_cpu else None
         part = sure or union_by_order(rows[inside], table, aligner)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from synctax.arrays import distinct
 from synctax.collectives.load import FileRow, Job
 from synctax.collectives.model import Op, RankCollectives
 from synctax.collectives.pool import JobGroup, Participations, gather
@@ -196,12 +197,12 @@ Test = Callable[[FileFacts, RankCollectives], bool]
 
 
 def _named(own: RankCollectives, *marks: str) -> bool:
-    used = [own.strings[code] for code in np.unique(own.kernel[own.kernel >= 0])]
+    used = [own.strings[code] for code in distinct(own.kernel[own.kernel >= 0])]
     return bool(used) and all(any(mark in name for mark in marks) for name in used)
 
 
 def _library(own: RankCollectives) -> bool:
-    used = [own.strings[code] for code in np.unique(own.kernel[own.kernel >= 0])]
+    used = [own.strings[code] for code in distinct(own.kernel[own.kernel >= 0])]
     return any(names.kernel(name).library not in ("", "nccl", "rccl") for name in used)
 
 

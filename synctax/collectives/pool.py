@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from synctax.arrays import I8, I32, I64, U64, Bool
+from synctax.arrays import I8, I32, I64, U64, Bool, distinct
 from synctax.collectives.model import Group, Origin, RankCollectives
 from synctax.collectives.streams import stream_numbers
 from synctax.notes import Note
@@ -200,7 +200,7 @@ def _concatenate(ranks: Sequence[RankCollectives], maps: list[I32]) -> Participa
     def recode(rank: RankCollectives) -> I32:
         names = [dtypes.setdefault(text, len(dtypes)) for text in _used(rank)]
         table = np.full(len(rank.strings) + 1, -1, np.int32)
-        table[np.unique(rank.dtype[rank.dtype >= 0])] = names
+        table[distinct(rank.dtype[rank.dtype >= 0])] = names
         return table[rank.dtype]
 
     codes = [recode(rank) for rank in ranks]
@@ -229,4 +229,4 @@ def _concatenate(ranks: Sequence[RankCollectives], maps: list[I32]) -> Participa
 
 
 def _used(rank: RankCollectives) -> list[str]:
-    return [rank.strings[code] for code in np.unique(rank.dtype[rank.dtype >= 0])]
+    return [rank.strings[code] for code in distinct(rank.dtype[rank.dtype >= 0])]

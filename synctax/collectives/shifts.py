@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import F64, NS_PER_US, Bool
+from synctax.arrays import F64, I64, NS_PER_US, Bool, distinct, median
 from synctax.collectives.clock import ClockFit, fit_clock, robust_sd
 from synctax.collectives.sequence import OpSequence, agrees, anchors
 
@@ -60,8 +60,9 @@ class Scale:
     @classmethod
     def of(cls, a: OpSequence, b: OpSequence, *, offset_ns: float) -> "Scale":
         """Measure the spacing and the resolution of two sequences."""
-        gaps = np.diff(np.sort(a.end_ns))
-        spacing = max(float(np.median(gaps)), 4.0 * NS_PER_US) if gaps.size else 1e6
+        ends_ns = np.sort(a.end_ns)
+        gaps: I64 = ends_ns[1:] - ends_ns[:-1]
+        spacing = max(median(gaps), 4.0 * NS_PER_US) if gaps.size else 1e6
         whole_us = all(bool((one.end_ns % NS_PER_US == 0).all()) for one in (a, b))
         return cls(
             offset_ns,
@@ -112,7 +113,7 @@ def _candidates(a: OpSequence, b: OpSequence, scale: Scale) -> list[int]:
     shifts = np.arange(max(1 - len(b), -reach), min(len(a) - 1, reach) + 1)
     if shifts.size <= CANDIDATES:
         return [int(shift) for shift in shifts]
-    rows = np.unique(np.linspace(0, len(b) - 1, min(SAMPLES, len(b))).astype(np.int64))
+    rows = distinct(np.linspace(0, len(b) - 1, min(SAMPLES, len(b))).astype(np.int64))
     place = rows[None, :] + shifts[:, None]
     inside = (place >= 0) & (place < len(a))
     clipped = np.clip(place, 0, len(a) - 1)
@@ -159,7 +160,7 @@ def _judge(a: OpSequence, b: OpSequence, shift: int, scale: Scale) -> Shift:
     missing = len(a) + len(b) - 2 * len(left)
     score = -MISSING_COST * missing
     if not shared.any():
-        clock = ClockFit(float(np.median(gap)), 0.0, 0.0, 0.0, 0)
+        clock = ClockFit(median(gap), 0.0, 0.0, 0.0, 0)
         score -= CLASH_COST * clash
         score += _prior(clock.offset_ns, scale)
         return Shift(shift, score, clock, clash == 0, scale.spacing_ns, 0)
@@ -210,7 +211,7 @@ def _around(
     width = ordered[size - 1 :] - ordered[: ordered.size - size + 1]
     at = int(np.argmin(width))
     noise = max(float(width[at]), scale.resolution_ns)
-    close: Bool = np.abs(lead - np.median(ordered[at : at + size])) <= 4 * noise
+    close: Bool = np.abs(lead - median(ordered[at : at + size])) <= 4 * noise
     clock = fit_clock(end[close], lead[close])
     for _ in range(4):
         left = lead - clock.lag_ns(end)

@@ -161,7 +161,8 @@ def _stretches(values: I32) -> tuple[I64, I64]:
 def run_p(length: int, draws: int, ranks: int) -> float:
     """Return the probability of a run at least this long if every rank were equally likely.
 
-    Exact, by the recurrence over the length of the current run.
+    Exact, by the recurrence over the number of draws; it adds up probabilities and takes
+    no difference of close ones, so that the rarest run has its digits too.
 
     Parameters
     ----------
@@ -188,17 +189,12 @@ def run_p(length: int, draws: int, ranks: int) -> float:
         return float("nan")
     if length == 1:
         return 1.0
-    # fresh[t]: no run yet, and a run starts at draw t. A run of exactly k ends with the
-    # probability of k - 1 repetitions and a change.
+    # seen[t]: such a run within t draws. The first is complete at draw t if no run was
+    # complete k draws before, and a change and k - 1 repetitions followed.
     again = 1 / ranks
-    lengths = np.arange(1, length)
-    ends = again ** (lengths - 1) * (1 - again)
-    fresh = np.zeros(draws + 1)
-    fresh[0] = 1.0
-    for draw in range(1, draws + 1):
-        reach = min(draw, length - 1)
-        fresh[draw] = fresh[draw - reach : draw][::-1] @ ends[:reach]
-    open_run = min(draws, length - 1)
-    still = again ** np.arange(open_run)
-    none = float(fresh[draws - open_run : draws][::-1] @ still)
-    return float(min(max(1.0 - none, 0.0), 1.0))
+    all_equal = again ** (length - 1)
+    complete = (1 - again) * all_equal
+    seen = [0.0] * min(length, draws + 1) + [all_equal]
+    for draw in range(length + 1, draws + 1):
+        seen.append(seen[-1] + complete * (1 - seen[draw - length]))
+    return min(seen[draws], 1.0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.arrays import F64, I64, NS_PER_US
+from synctax.arrays import F64, I64, NS_PER_US, distinct, median
 from synctax.collectives.clock import ClockFit
 from synctax.collectives.matches import Identity, Status
 from synctax.collectives.model import Op
@@ -44,13 +44,13 @@ def parts(tax: "Tax") -> Iterator[Part]:
     role_of = np.array(of_group, np.int64)[found.group[used]]
     for role, one in number.items():
         mine = used[role_of == one]
-        for code in np.unique(found.op[mine]):
+        for code in distinct(found.op[mine]):
             yield Part(role, Op(int(code)), mine[found.op[mine] == code])
 
 
 def _row(tax: "Tax", part: Part) -> dict[str, Any]:
     found, waits, slots = tax.matches, tax.waits, part.slots
-    groups = [found.groups[g] for g in np.unique(found.group[slots])]
+    groups = [found.groups[g] for g in distinct(found.group[slots])]
     numbers = shares_and_taxes(tax, slots)
     payload = found.payload_bytes[slots]
     row: dict[str, Any] = {
@@ -98,7 +98,7 @@ def shares_and_taxes(tax: "Tax", slots: I64) -> dict[str, F64]:
 
 def _median(values: F64) -> float | None:
     known = values[~np.isnan(values)]
-    return float(np.median(known)) if known.size else None
+    return median(known) if known.size else None
 
 
 def _rows_of(tax: "Tax", slots: I64) -> I64:
@@ -115,7 +115,7 @@ def _share_of_step(tax: "Tax", slots: I64) -> float | None:
     waited_ns = tax.waits.wait_ns[_rows_of(tax, slots)]
     rank, in_step = found.table.rank[rows], found.table.step[rows] >= 0
     waited = whole = 0
-    for position in np.unique(rank):
+    for position in distinct(rank):
         mine = rank == position
         if found.ranks[position].step_number.size:
             mine &= in_step
@@ -157,7 +157,7 @@ def _straggler(tax: "Tax", slots: I64) -> dict[str, Any]:
     found, straggler = tax.matches, tax.waits.straggler
     counts: dict[tuple[str, tuple[int, ...]], dict[int, int]] = {}
     run, draws = 0, list[tuple[int, int]]()
-    for number in np.unique(found.group[slots]):
+    for number in distinct(found.group[slots]):
         group = found.groups[number]
         last = straggler[slots[found.group[slots] == number]]
         run = max(run, longest_run(last))
@@ -282,7 +282,7 @@ def _rank_rows(tax: "Tax", part: Part) -> Iterator[dict[str, Any]]:
     slot = np.repeat(np.arange(len(found)), np.diff(found.first))[rows]
     wait_ns = tax.waits.wait_ns[rows]
     last = tax.waits.straggler[slot]
-    for position in np.unique(rank):
+    for position in distinct(rank):
         mine = rank == position
         one, waited_ns = found.ranks[position], wait_ns[mine]
         untied = int((last[mine] >= 0).sum())
@@ -299,7 +299,7 @@ def _rank_rows(tax: "Tax", part: Part) -> Iterator[dict[str, Any]]:
             "straggler_share": was_last / untied if untied else None,
             # in ns, which are whole: a sum of µs has digits that no time has
             "tax_mean_us": float(waited_ns.mean()) / NS_PER_US,
-            "wait_us_median": float(np.median(waited_ns)) / NS_PER_US,
+            "wait_us_median": median(waited_ns) / NS_PER_US,
             "wait_us_p90": float(np.quantile(waited_ns, 0.9)) / NS_PER_US,
             "wait_us_max": int(waited_ns.max()) / NS_PER_US,
             "wait_us_sum": int(waited_ns.sum()) / NS_PER_US,
@@ -329,7 +329,7 @@ def caused_us(tax: "Tax") -> dict[tuple[str, str, int, str], float]:
     for part in parts(tax):
         slots = part.slots[waits.straggler[part.slots] >= 0]
         last = waits.straggler[slots]
-        for position in np.unique(last).tolist():
+        for position in distinct(last).tolist():
             one = matches.ranks[position]
             own_ns = int(tax_ns[slots[last == position]].sum())
             key = part.role, part.op.label, one.rank, one.window
@@ -340,5 +340,5 @@ def caused_us(tax: "Tax") -> dict[tuple[str, str, int, str], float]:
 def _clock_of(tax: "Tax", slots: I64, position: int) -> ClockFit | None:
     """The clock of a rank in the first of its groups here that needed one."""
     clocks = tax.matches.clocks
-    fits = [clocks[g].get(position) for g in np.unique(tax.matches.group[slots])]
+    fits = [clocks[g].get(position) for g in distinct(tax.matches.group[slots])]
     return next((clock for clock in fits if clock is not None), None)

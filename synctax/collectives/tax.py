@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from synctax.arrays import F64, I64, NS_PER_S, NS_PER_US, Bool
+from synctax.arrays import F64, I64, NS_PER_S, NS_PER_US, Bool, distinct, median
 from synctax.collectives.load import Job
 from synctax.collectives.match import default_end_tolerance_us, match
 from synctax.collectives.matches import Matches, Status
@@ -70,7 +70,7 @@ class Tax(Shown):
         table = {
             (op, size): busbw_factor(op, size)
             for op in map(int, Op)
-            for size in map(int, np.unique(sizes))
+            for size in map(int, distinct(sizes))
         }
         pairs = zip(self.matches.op, sizes[self.matches.group], strict=True)
         factor = np.array([table[int(op), int(size)] for op, size in pairs])
@@ -108,7 +108,7 @@ class Tax(Shown):
             return None
         tax_ns = (self.waits.longest_ns - self.waits.shortest_ns)[used]
         apart = np.abs(self.matches.start_spread_ns[used] - tax_ns) / NS_PER_US
-        return float(np.median(apart)), float(np.quantile(apart, 0.9))
+        return median(apart), float(np.quantile(apart, 0.9))
 
     def to_frame(self) -> "pd.DataFrame":
         """One row per group role and operation (`schema.MEASURE`)."""
@@ -249,7 +249,7 @@ def _resolution_ns(start_ns: I64, duration_ns: I64) -> int:
 
 def _incomplete(found: Matches, shown: Bool) -> list[Note]:
     """Say of which groups ranks were not read: the last to arrive may be among them."""
-    numbers = np.unique(found.group[shown])
+    numbers = distinct(found.group[shown])
     counts: dict[tuple[str, int, int], int] = {}
     for group in (found.groups[number] for number in numbers):
         if 1 < len(group.members) < group.size:
@@ -287,14 +287,14 @@ def _select(
         wanted, said = _groups_of(found, group)
         shown &= np.isin(found.group, wanted)
     if op is not None:
-        known = {Op(int(code)).label for code in np.unique(found.op[shown])}
+        known = {Op(int(code)).label for code in distinct(found.op[shown])}
         if op not in known:
             raise SynctaxError(f"no {op} among the collectives; there are {_some(known)}")
         shown &= found.op == Op[op.upper()]
     if steps is not None:
         inside = (found.step >= steps.start) & (found.step < steps.stop)
         if not (shown & inside).any():
-            known_steps = {str(step) for step in np.unique(found.step[shown]) if step >= 0}
+            known_steps = {str(step) for step in distinct(found.step[shown]) if step >= 0}
             there = (
                 f"there are {_some(known_steps)}" if known_steps else "no step is marked"
             )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import NS_PER_US, Bool
+from synctax.arrays import NS_PER_US, Bool, distinct
 from synctax.notes import Note
 from synctax.trace.model import (
     GPU_KINDS,
@@ -98,7 +98,7 @@ def facts(trace: RankTrace) -> FileFacts:
     """
     events = trace.events
     empty = not len(events)
-    kinds, counts = np.unique(events.kind, return_counts=True)
+    counts = np.bincount(events.kind, minlength=len(EventKind))
     gpu = np.isin(events.kind, GPU_KINDS)
     calls = events.kind == EventKind.RUNTIME
     return FileFacts(
@@ -107,8 +107,9 @@ def facts(trace: RankTrace) -> FileFacts:
         start_ns=None if empty else int(events.start_ns.min()),
         end_ns=None if empty else int((events.start_ns + events.duration_ns).max()),
         kinds=tuple(
-            (EventKind(int(kind)).name.lower(), int(count))
-            for kind, count in zip(kinds, counts, strict=True)
+            (EventKind(kind).name.lower(), count)
+            for kind, count in enumerate(counts.tolist())
+            if count
         ),
         devices=_devices(trace, gpu),
         streams=_streams(events),
@@ -127,7 +128,7 @@ def facts(trace: RankTrace) -> FileFacts:
 
 def _devices(trace: RankTrace, gpu: Bool) -> tuple[Device, ...]:
     names = {device.id: device.name for device in trace.meta.devices}
-    used = np.unique(trace.events.device[gpu])
+    used = distinct(trace.events.device[gpu])
     return tuple(Device(int(i), names.get(int(i), "")) for i in used if i >= 0)
 
 
@@ -141,7 +142,7 @@ def _streams(events: Events) -> tuple[tuple[int, int], ...]:
 def _steps(trace: RankTrace) -> tuple[int, ...]:
     ranges = np.isin(trace.events.kind, (EventKind.ANNOTATION, EventKind.GPU_ANNOTATION))
     found = {
-        step_number(trace.strings[code]) for code in np.unique(trace.events.name[ranges])
+        step_number(trace.strings[code]) for code in distinct(trace.events.name[ranges])
     }
     return tuple(sorted(number for number in found if number is not None))
 

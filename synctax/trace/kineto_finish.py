@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I8, I32, I64, Bool
+from synctax.arrays import ABSENT, I8, I32, I64, Bool, median
 from synctax.trace.columns import Codes, Columns
 from synctax.trace.kineto_columns import (
     COMM_JSON,
@@ -76,7 +76,7 @@ def _in(order: I32 | I64 | None, column: Any) -> Any:
 def base_time(collector: Collector, base_ns: int, tally: Tally) -> int:
     """Return the base time to add: none where the events hold absolute times already."""
     first = collector.events.head("start_ns", _FEW)
-    if base_ns and first.size and np.median(first) > _EPOCH_NS:
+    if base_ns and first.size and median(first) > _EPOCH_NS:
         tally.add(
             "base_time_ignored",
             "times are since 1970 already; baseTimeNanoseconds was not added",

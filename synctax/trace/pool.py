@@ -62,6 +62,7 @@ def map_files(
     *,
     workers: Workers = None,
     on_progress: Callable[[str, int], None] | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> list[T | SynctaxError]:
     """Call `function(path, on_bytes)` for every path, several at a time.
 
@@ -77,6 +78,8 @@ def map_files(
         As for `map_tasks`, or what calls the function in place of processes here.
     on_progress : callable, optional
         Called here with a path and bytes consumed since its last call.
+    meanwhile : callable, optional
+        As for `map_tasks`.
 
     Returns
     -------
@@ -101,6 +104,7 @@ def map_files(
         order=sorted(range(len(paths)), key=lambda at: -size_bytes(paths[at])),
         workers=workers,
         on_progress=None if on_progress is None else told,
+        meanwhile=meanwhile,
     )
 
 
@@ -110,13 +114,14 @@ def _of_path(
     return function(paths[at], on_bytes)
 
 
-def map_tasks(
+def map_tasks(  # noqa: PLR0913 - each choice is one of its own
     function: Function[T],
     names: Sequence[str],
     *,
     order: Sequence[int] | None = None,
     workers: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
+    meanwhile: Callable[[], None] | None = None,
     go_on: bool = False,
 ) -> list[T | SynctaxError]:
     """Call `function(at, on_progress)` for every number from 0, several at a time.
@@ -138,6 +143,9 @@ def map_tasks(
         At most this many processes; default: the cores this process may use.
     on_progress : callable, optional
         Called here with the number of a task and what it did since its last call.
+    meanwhile : callable, optional
+        Called here once, when every process is at work: what has to be done anyway and
+        needs no result. It starts no thread. With one worker it is not called.
     go_on : bool
         Where a worker is lost, its task comes to that error, and another worker takes its
         place.
@@ -165,7 +173,7 @@ def map_tasks(
         new = _Crew(names, range(len(names)) if order is None else order)
         with _started(count, function, new, report=report) as crew:
             another = partial(_add, crew, function, report=report) if go_on else None
-            return crew.collect(on_progress, another)
+            return crew.collect(on_progress, another, meanwhile)
     return [
         _here(function, at, name, on_progress, go_on=go_on) for at, name in enumerate(names)
     ]
@@ -223,6 +231,7 @@ class _Crew:
         self,
         on_progress: Callable[[int, int], None] | None,
         another: Callable[[], None] | None = None,
+        meanwhile: Callable[[], None] | None = None,
     ) -> list[Any]:
         """Hand out every task, and bring the results in the order of their names.
 
@@ -231,6 +240,8 @@ class _Crew:
         results: list[Any] = [None] * len(self.names)
         for worker in self.workers:
             self._assign(worker)
+        if meanwhile is not None:
+            meanwhile()
         while busy := {w.connection: w for w in self.workers if w.index is not None}:
             for connection in wait(list(busy)):
                 worker = busy[cast("Connection", connection)]

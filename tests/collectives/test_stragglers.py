@@ -67,6 +67,11 @@ def test_the_probability_of_a_run_is_that_of_enumeration(draws, ranks):
         assert run_p(length, draws, ranks) == pytest.approx(share)
 
 
+def test_a_rare_run_has_its_digits():
+    # the union bound over where it begins is exact but for two runs in a row
+    assert run_p(12, 100, 1000) == pytest.approx(1e-33 * (1 + 88 * 0.999), rel=1e-9)
+
+
 def test_a_run_of_one_rank_alone_says_nothing():
     assert np.isnan(run_p(3, 10, 1))
 

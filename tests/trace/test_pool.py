@@ -262,6 +262,23 @@ def test_every_worker_takes_its_larger_files_first(paths):
         assert times == sorted(times, reverse=True)
 
 
+@pytest.mark.parametrize("workers", [2, 3])
+def test_what_needs_no_result_is_done_while_workers_are_at_work(paths, workers):
+    done = []
+    wanted = map_files(size, paths, workers=1)
+    results = map_files(size, paths, workers=workers, meanwhile=lambda: done.append(1))
+    assert (results, done) == (wanted, [1])
+
+
+def test_what_goes_wrong_meanwhile_ends_the_workers(paths):
+    def meanwhile():
+        raise ArithmeticError("of the caller")
+
+    with pytest.raises(ArithmeticError, match="of the caller"):
+        map_files(size, paths, workers=2, meanwhile=meanwhile)
+    assert not mp.active_children()
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_progress_adds_up_to_the_bytes_of_each_file(paths, workers):
     seen = {}
