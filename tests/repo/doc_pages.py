@@ -18,7 +18,11 @@ from synctax.cli import COMMANDS, main
 from synctax.schema import Table
 
 ROOT = Path(__file__).resolve().parents[2]
-GENERATED = ("docs/reference/cli.md", "docs/reference/tables.md")
+GENERATED = (
+    "docs/reference/cli.md",
+    "docs/reference/tables.md",
+    "docs/reference/python.md",
+)
 PAGES = sorted(
     str(path.relative_to(ROOT))
     for path in (

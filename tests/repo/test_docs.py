@@ -3,11 +3,15 @@
 import doctest
 import importlib.metadata
 import re
+from collections import Counter
 from pathlib import Path
 
 import doc_pages
 import pytest
+import python_page
 from doc_pages import ROOT, blocks
+
+import synctax
 
 pytestmark = pytest.mark.repo
 
@@ -79,9 +83,22 @@ def test_the_page_of_tables_is_made_from_the_tables(request):
     same(request, ROOT / "docs/reference/tables.md", doc_pages.tables_page())
 
 
+def test_the_page_of_python_is_made_from_the_docstrings(request):
+    same(request, ROOT / "docs/reference/python.md", python_page.page())
+
+
+def test_the_page_of_python_has_every_public_name():
+    text = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    for name in synctax.__all__:
+        assert name.startswith("_") or f"\n### {name}\n" in text
+
+
 def anchors(text: str) -> set[str]:
-    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+    found: Counter[str] = Counter()
+    for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
+        found[re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")] += 1
+    again = {f"{name}-{i}" for name, count in found.items() for i in range(1, count)}
+    return {*found, *again}
 
 
 @pytest.mark.parametrize("page", [*doc_pages.PAGES, *doc_pages.GENERATED])
