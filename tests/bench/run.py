@@ -8,6 +8,8 @@ looking at memory costs time. Reported: median [smallest to largest].
     python tests/bench/run.py DIRECTORY --only decode       one benchmark
     python tests/bench/run.py DIRECTORY --tracelens-python ENV/bin/python --rounds 3
                                                             with a peer, less often
+    python tests/bench/run.py DIRECTORY --docs docs/performance.md
+                                                            puts the tables into the page
 
 DIRECTORY receives the inputs (about 4 GB for everything) and keeps them for the next run.
 The environments of the peers are made like this:
@@ -28,9 +30,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 from inputs import INPUTS, Input, make
+from into_page import put
 from process import Run, forget_page_cache, run, wait_for_idle
 
 from synctax.trace import readers
@@ -106,14 +110,21 @@ def peer_cases(options: argparse.Namespace, what: Input) -> Iterable[Case]:
 
 
 def against_peers(options: argparse.Namespace, *names: str) -> list[Case]:
-    """Take turns on some inputs: the whole `measure`, then every peer."""
+    """Take turns on some inputs: the whole `measure`, then every peer.
+
+    As a user runs it first: columns are kept, which peers do not do. Then without.
+    """
     cases: list[Case] = []
     for name in names:
         what = make(name, options.directory)
         folder = options.directory / name
-        cases.append(measure_case(f"synctax measure, {name}", folder, "--no-cache"))
+        space = options.directory / f"workspace-{name}"
+        first = measure_case(f"synctax measure, {name}", folder, "--workspace", str(space))
+        first.before = partial(shutil.rmtree, space, ignore_errors=True)
+        cases.append(first)
+        cases.append(measure_case(f"the same, --no-cache, {name}", folder, "--no-cache"))
         slow = ("--no-cache", "--reader", "python")
-        cases.append(measure_case(f"synctax measure in Python, {name}", folder, *slow))
+        cases.append(measure_case(f"the same, --reader python, {name}", folder, *slow))
         cases += peer_cases(options, what)
     repeat(cases, options)
     return cases
@@ -270,7 +281,7 @@ def ratios(cases: Sequence[Case]) -> str:
     for peer in cases:
         own = f"synctax measure, {peer.name.rpartition(', ')[2]}"
         ours = next((c for c in cases if c.name == own), None)
-        if ours is None or ours is peer:
+        if ours is None or peer.name.startswith(("synctax", "the same")):
             continue
         faster = median(peer.runs, "wall_s") / median(ours.runs, "wall_s")
         work = median(peer.runs, "cpu_s") / median(ours.runs, "cpu_s")
@@ -316,6 +327,9 @@ def main() -> None:
     )
     parser.add_argument("--tracelens-python", metavar="PYTHON")
     parser.add_argument("--hta-python", metavar="PYTHON")
+    parser.add_argument(
+        "--docs", type=Path, metavar="PAGE", help="put the tables into docs/performance.md"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="every single run")
     options = parser.parse_args()
     options.directory = options.directory.resolve()
@@ -328,9 +342,14 @@ def main() -> None:
             case.name: [asdict(r) for r in case.runs + case.sampled] for case in cases
         }
         text = decode_table(cases) if name == "decode" else table(cases)
-        more = ratios(cases)
-        sys.stdout.write(f"\n## {name}\n\n{text}\n\n{more}\n")
+        text = f"{text}\n\n{ratios(cases)}".strip()
+        sys.stdout.write(f"\n## {name}\n\n{text}\n")
         sys.stdout.flush()
+        if options.docs:
+            said = (
+                f"{machine()}; {options.rounds} rounds, {options.memory_rounds} for memory."
+            )
+            put(options.docs, name, f"{text}\n\n{said}")
     if options.json:
         options.json.write_text(json.dumps(everything, indent=1))
 
