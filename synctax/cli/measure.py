@@ -1,6 +1,7 @@
 """`synctax measure`: how long ranks wait for each other."""
 
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
 
 ROUTINE = frozenset({"skipped_category"})
 """Reasons that every trace has and nobody acts on: said with `-v`, and in JSON."""
+
+_AFTER_READING = (
+    "synctax.collectives.tax",
+    "synctax.collectives.summary",
+    "numpy.random",
+    "numpy.ma",  # `np.quantile` imports it
+)
+_FOR_A_TABLE = ("synctax.report.tax_view", "rich.console", "rich.table")
 
 
 @click.command()
@@ -163,10 +172,9 @@ def measure(
 
 def _import_the_rest(out: Output) -> None:
     """Import what comes after reading: a tenth of the time that eight ranks take."""
-    from synctax.collectives import summary, tax  # noqa: F401
-
-    if out.fmt == "table":
-        from synctax.report import tax_view  # noqa: F401
+    wanted = [*_AFTER_READING, *(_FOR_A_TABLE if out.fmt == "table" else ())]
+    for name in wanted:
+        import_module(name)
 
 
 def _draw(plot: Plot, tax: "Tax") -> None:
