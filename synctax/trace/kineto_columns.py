@@ -61,17 +61,21 @@ class Collector:
     tally : Tally
     placed : bool
         Whether a column `place` of the events keeps what `add` is told.
+    columns : callable
+        Makes what the columns are in, as `Columns`, which are in memory.
     """
 
-    def __init__(self, tally: Tally, *, placed: bool = False) -> None:
-        self.events = Columns(
+    def __init__(
+        self, tally: Tally, *, placed: bool = False, columns: Callable[..., Any] = Columns
+    ) -> None:
+        self.events = columns(
             kind=np.int8, name=np.int32, start_ns=np.int64, duration_ns=np.int64,
             lane=np.int32, device=np.int32, stream=np.int32, correlation=np.int64,
             external_id=np.int64, **({"place": np.int64} if placed else {}),
         )  # fmt: skip
-        self.kernels = Columns(event=np.int64, geometry=np.int32, graph_node=np.int64)
-        self.syncs = Columns(event=np.int64, **dict.fromkeys(WAITS, np.int64))
-        self.comms = Columns(
+        self.kernels = columns(event=np.int64, geometry=np.int32, graph_node=np.int64)
+        self.syncs = columns(event=np.int64, **dict.fromkeys(WAITS, np.int64))
+        self.comms = columns(
             event=np.int64,
             **dict.fromkeys(COMM_TEXTS + COMM_JSON, np.int32),
             **dict.fromkeys(COMM_NUMBERS, np.int64),
@@ -106,6 +110,9 @@ class Collector:
             kind = np.array([kinds[c] for c in which if kinds[c] >= 0], np.int8)
             at = [i for i, c in enumerate(which) if kinds[c] >= 0] if len(places) else []
             self._add_kept(kept, kind, np.array([places[i] for i in at], np.int64))
+
+    def settle(self) -> None:
+        """Write to columns what waits for that, if it is much: nothing does here."""
 
     def close(self) -> "Collector":
         """Take the end of the events."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from synctax.trace.chunks import EventList, State
+from synctax.trace.columns import Columns
 from synctax.trace.kineto_columns import Collector
 from synctax.trace.kineto_keys import (
     CATEGORIES,
@@ -25,7 +26,8 @@ from synctax.trace.kineto_keys import (
     Event,
     decode,
 )
-from synctax.trace.native_columns import joined
+from synctax.trace.native_columns import Joiner
+from synctax.trace.spill import Spill
 from synctax.trace.tally import Tally
 from synctax.trace.window import MAX_EVENT_BYTES, Undecided
 
@@ -76,11 +78,24 @@ class NativeEvents(EventList[Event]):
 
 
 class NativeCollector:
-    """The columns of one file: rows of the scanner, and of what it refused."""
+    """The columns of one file: rows of the scanner, and of what it refused.
 
-    def __init__(self, tally: Tally, scanner: "_scan.Scanner") -> None:
+    Parameters
+    ----------
+    tally : Tally
+    scanner : Scanner
+    spill : Spill, optional
+        Where columns go, a block at a time; default: they stay in memory.
+    """
+
+    def __init__(
+        self, tally: Tally, scanner: "_scan.Scanner", spill: Spill | None = None
+    ) -> None:
         self._tally = tally
         self._scanner = scanner
+        self._spill = spill
+        self._out = Collector(tally, columns=spill.columns if spill else Columns)
+        self._joiner = Joiner(scanner, self._out, tally)
         self._refused = Collector(tally, placed=True)
         self._waiting: list[Event] = []
         self._places: list[int] = []
@@ -92,10 +107,24 @@ class NativeCollector:
         if len(self._waiting) >= _MANY:
             self._pass_on()
 
+    def settle(self) -> None:
+        """Write to files what has become a block of rows, if that is where columns go."""
+        if self._spill is None:
+            return
+        rows = self._scanner.rows("events") + self._refused.events.size
+        if rows >= self._spill.block_rows:
+            self._pass_on()
+            self._joiner.take_some(self._refused)
+            self._refused = Collector(self._tally, placed=True)
+
     def close(self) -> Collector:
         """Give the columns; the scanner loses them."""
         self._pass_on()
-        return joined(self._scanner, self._refused, self._tally)
+        if self._spill is None:
+            self._joiner.take_all(self._refused)
+        else:
+            self._joiner.take_rest(self._refused)
+        return self._out
 
     def _pass_on(self) -> None:
         if self._waiting:

@@ -48,45 +48,138 @@ _LAYOUT: dict[str, dict[str, Any]] = {
 Table = dict[str, Any]
 
 
-def joined(scanner: "_scan.Scanner", refused: Collector, tally: Tally) -> Collector:
-    """Join the scanner's rows and those of events that it refused, in order of the file.
+class Joiner:
+    """Joins the scanner's rows and those of events that it refused, in order of the file.
 
     Parameters
     ----------
     scanner : Scanner
-        Loses its columns.
-    refused : Collector
-        Loses its columns. Its events hold `place`: how many rows the scanner had before.
+        Loses its rows, once in the end or some at a time.
+    out : Collector
+        As if every event had been added to it.
     tally : Tally
         Told of numbers that cannot be.
-
-    Returns
-    -------
-    Collector
-        As if every event had been added to it.
     """
-    mine = {
-        table: {
-            name: np.frombuffer(memoryview(scanner.take(table, number)), dtype)
-            for number, (name, dtype) in enumerate(layout.items())
+
+    def __init__(self, scanner: "_scan.Scanner", out: Collector, tally: Tally) -> None:
+        self._scanner, self._out, self._tally = scanner, out, tally
+        self._known: dict[str, list[Any]] = {}
+
+    def take_all(self, refused: Collector) -> None:
+        """Take all rows there will be.
+
+        Parameters
+        ----------
+        refused : Collector
+            Loses its columns. Its events hold `place`: how many rows the scanner had
+            before.
+        """
+        out = self._out
+        whole = self._joined(refused)
+        out.events, out.kernels, out.syncs, out.comms = (
+            Columns.of(**whole[table]) for table in _LAYOUT
+        )
+        self._close()
+
+    def take_some(self, refused: Collector) -> None:
+        """Append the rows that there are by now; the scanner goes on with none."""
+        first = self._out.events.size
+        for table, columns in self._joined(refused).items():
+            if table != "events":
+                columns["event"] = columns["event"] + first
+            getattr(self._out, table).append(**columns)
+        self._scanner.go_on()
+
+    def take_rest(self, refused: Collector) -> None:
+        """Append the rows after `take_some`."""
+        self.take_some(refused)
+        self._close()
+
+    def _joined(self, refused: Collector) -> dict[str, Table]:
+        mine = {
+            table: {
+                name: np.frombuffer(memoryview(self._scanner.take(table, number)), dtype)
+                for number, (name, dtype) in enumerate(layout.items())
+            }
+            for table, layout in _LAYOUT.items()
         }
-        for table, layout in _LAYOUT.items()
-    }
-    for key, limit in COMM_NUMBERS.items():
-        beyond = take_out_of_range(mine["comms"][key], limit)
-        if beyond:
-            tally.add("integer_out_of_range", count=beyond)
-    out = Collector(tally)
-    rest = {table: getattr(refused, table).take_all() for table in _LAYOUT}
-    dictionaries = _dictionaries(scanner, refused, out, rest["events"])
-    whole = _mixed(mine, rest, dictionaries)
-    for (table, column), dictionary in dictionaries.items():
-        whole[table][column] = dictionary.numbered(whole[table][column])
-    out.events, out.kernels, out.syncs, out.comms = (
-        Columns.of(**whole[table]) for table in _LAYOUT
-    )
-    _add_rest(scanner, refused, out)
-    return out
+        for key, limit in COMM_NUMBERS.items():
+            beyond = take_out_of_range(mine["comms"][key], limit)
+            if beyond:
+                self._tally.add("integer_out_of_range", count=beyond)
+        rest = {table: getattr(refused, table).take_all() for table in _LAYOUT}
+        dictionaries = self._dictionaries(refused, rest["events"])
+        whole = _mixed(mine, rest, dictionaries)
+        for (table, column), dictionary in dictionaries.items():
+            whole[table][column] = dictionary.numbered(whole[table][column])
+        self._add_rest(refused)
+        return whole
+
+    def _dictionaries(
+        self, refused: Collector, rest: Table
+    ) -> dict[tuple[str, str], "_Dictionary"]:
+        """What numbers of either part stand for, by table and column.
+
+        `rest` are the events of the reader in Python; devices and streams, which are no
+        numbers of a dictionary there, become such.
+        """
+        out = self._out
+        values = self._read("values", msgspec.json.decode)
+        lanes = self._read("lanes", lambda raw: _lane(raw, values))
+        code, lane = out.names.__getitem__, out.lanes.__getitem__
+        names = self._read("names", _text)
+        places = {number: key for key, number in refused.lanes.items()}
+        known = [places[number] for number in range(len(places))]
+        found = {
+            ("events", "name"): _Dictionary(names, code, tuple(refused.names), code),
+            ("events", "lane"): _Dictionary(lanes, lane, known, lane),
+        }
+        for column, handles, others in (
+            ("device", out.devices, refused.devices),
+            ("stream", out.streams, refused.streams),
+        ):
+            different, rest[column] = np.unique(rest[column], return_inverse=True)
+            pointers = {number: key for key, number in others.items()}
+            known = [pointers.get(number, number) for number in different.tolist()]
+            found["events", column] = _Dictionary(
+                values, handles.place, known, handles.place
+            )
+        shapes = self._read("geometries", lambda raw: tuple(raw.split(b"\0", 1)))
+        geometry, shape = Geometry(out.texts["geometry"]), out.texts["geometry"].__getitem__
+        found["kernels", "geometry"] = _Dictionary(
+            shapes, geometry.__getitem__, tuple(refused.texts["geometry"]), shape
+        )
+        texts = self._read("texts", bytes)
+        for key in (*COMM_TEXTS, *COMM_JSON):
+            codes, said = out.texts[key], _json if key in COMM_JSON else _any_text
+            found["comms", key] = _Dictionary(
+                texts,
+                partial(_code, codes, said),
+                tuple(refused.texts[key]),
+                codes.__getitem__,
+            )
+        return found
+
+    def _read(self, dictionary: str, meaning: Callable[[bytes], Any]) -> list[Any]:
+        """What all numbers of the scanner mean; each text is looked at once."""
+        known = self._known.setdefault(dictionary, [])
+        known += map(meaning, self._scanner.texts(dictionary, len(known)))
+        return known
+
+    def _add_rest(self, refused: Collector) -> None:
+        """Take over what is no row: counts, labels, marks."""
+        out = self._out
+        for key, number in refused.classes.items():
+            out.classes.count[out.classes[key]] += refused.classes.count[number]
+        out.labels |= refused.labels
+        out.start_marks_ns += refused.start_marks_ns
+        out.end_marks_ns += refused.end_marks_ns
+
+    def _close(self) -> None:
+        """Take over what the scanner counted."""
+        classes = self._out.classes
+        for phase, category, count in self._scanner.counted():
+            classes.count[classes[phase, category.decode()]] += count
 
 
 class _Dictionary:
@@ -140,45 +233,9 @@ def _first_seen(column: I32, count: int) -> list[int]:
     return listed
 
 
-def _dictionaries(
-    scanner: "_scan.Scanner", refused: Collector, out: Collector, rest: Table
-) -> dict[tuple[str, str], _Dictionary]:
-    """What numbers of either part stand for, by table and column.
-
-    `rest` are the events of the reader in Python; devices and streams, which are no
-    numbers of a dictionary there, become such.
-    """
-    values = [msgspec.json.decode(raw) for raw in scanner.texts("values")]
-    pairs = np.frombuffer(b"".join(scanner.texts("lanes")), np.int32).reshape(-1, 2)
-    lanes = [(values[one], values[other]) for one, other in pairs.tolist()]
-    code, lane = out.names.__getitem__, out.lanes.__getitem__
-    names = [_text(raw) for raw in scanner.texts("names")]
-    places = {number: key for key, number in refused.lanes.items()}
-    known = [places[number] for number in range(len(places))]
-    found = {
-        ("events", "name"): _Dictionary(names, code, tuple(refused.names), code),
-        ("events", "lane"): _Dictionary(lanes, lane, known, lane),
-    }
-    for column, handles, others in (
-        ("device", out.devices, refused.devices),
-        ("stream", out.streams, refused.streams),
-    ):
-        different, rest[column] = np.unique(rest[column], return_inverse=True)
-        pointers = {number: key for key, number in others.items()}
-        known = [pointers.get(number, number) for number in different.tolist()]
-        found["events", column] = _Dictionary(values, handles.place, known, handles.place)
-    shapes = [tuple(raw.split(b"\0", 1)) for raw in scanner.texts("geometries")]
-    geometry, shape = Geometry(out.texts["geometry"]), out.texts["geometry"].__getitem__
-    found["kernels", "geometry"] = _Dictionary(
-        shapes, geometry.__getitem__, tuple(refused.texts["geometry"]), shape
-    )
-    texts = scanner.texts("texts")
-    for key in (*COMM_TEXTS, *COMM_JSON):
-        codes, said = out.texts[key], _json if key in COMM_JSON else _any_text
-        found["comms", key] = _Dictionary(
-            texts, partial(_code, codes, said), tuple(refused.texts[key]), codes.__getitem__
-        )
-    return found
+def _lane(raw: bytes, values: Sequence[Any]) -> tuple[Any, Any]:
+    one, other = np.frombuffer(raw, np.int32).tolist()
+    return values[one], values[other]
 
 
 def _code(codes: Codes, said: Callable[[bytes], str], raw: bytes) -> int:
@@ -243,13 +300,3 @@ def _ranks(one: I64, other: I64) -> tuple[I64, I64]:
         np.arange(one.size) + np.searchsorted(other, one),
         np.arange(other.size) + np.searchsorted(one, other),
     )
-
-
-def _add_rest(scanner: "_scan.Scanner", refused: Collector, out: Collector) -> None:
-    """Take over what is no row: counts, labels, marks."""
-    for phase, category, count in scanner.counted():
-        out.classes.count[out.classes[phase, category.decode()]] += count
-    for key, number in refused.classes.items():
-        out.classes.count[out.classes[key]] += refused.classes.count[number]
-    out.labels = refused.labels
-    out.start_marks_ns, out.end_marks_ns = refused.start_marks_ns, refused.end_marks_ns

@@ -16,7 +16,7 @@ NATIVE: Final = "native"
 PYTHON: Final = "python"
 READERS: Final = (NATIVE, PYTHON)
 
-LAYOUT: Final = 2
+LAYOUT: Final = 3
 """Counts changes of what the compiled module and its user must agree on."""
 
 

@@ -5,7 +5,7 @@ a quarter of a microsecond.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from enum import IntEnum
 
@@ -124,6 +124,132 @@ def _parse_one(text: bytes) -> tuple[int, TimeStatus]:
     return (ns, TimeStatus.OK) if abs(ns) < LIMIT_NS else (0, TimeStatus.OUT_OF_RANGE)
 
 
+Part = tuple[I64, I64, Bool]
+"""Of some events: start, duration, whether each ran on a GPU."""
+
+
+class Doubts:
+    """Says which times cannot be true, beside the rest of the window.
+
+    Parameters
+    ----------
+    parts : callable
+        Gives the events of the window, in order of the file and in any parts, each time it
+        is called: (n,) int64 starts and durations in ns as written in the trace, before a
+        base time is added, and (n,) bool whether they ran on a GPU. There, a start and a
+        duration of 0 mean "never filled in".
+    count : int
+        How many events there are.
+    end_ns : int, optional
+        When the profiler says that its window ended; it records nothing that ends later.
+    """
+
+    def __init__(
+        self, parts: Callable[[], Iterable[Part]], count: int, end_ns: int | None = None
+    ) -> None:
+        self._zero_below_ns: int | None = None
+        self._far: tuple[int, int] | None = None
+        self._longest_ns, self._slack_ns = _MAX, _MAX
+        self._end_ns: int | None = None
+        lowest, highest, zeros = _bounds(parts)
+        if zeros:
+            gap = max(NS_PER_S, SPAN_FACTOR * (highest - lowest))
+            below = min(max(lowest - gap, _MIN), _MAX) if lowest <= highest else _MIN
+            self._zero_below_ns = below
+        sample, good = self._sampled(parts, max(1, count // _SAMPLE), zeros=zeros)
+        if not good or not sample.size:
+            return
+        # the nearest quantiles, as of `np.quantile`, which takes longer than this sort
+        ordered = np.sort(sample)
+        low, middle, high = (
+            int(ordered[round(share * (ordered.size - 1))]) for share in (0.05, 0.5, 0.95)
+        )
+        allowed = max(FAR_NS, FAR_FACTOR * (high - low))
+        self._far = max(middle - allowed, _MIN), min(middle + allowed, _MAX)
+        if zeros or lowest < self._far[0] or highest > self._far[1]:
+            lowest, highest = self._bounds_of_good(parts)
+        span = highest - lowest
+        self._longest_ns = min(max(SLACK_NS, SPAN_FACTOR * span), _MAX)
+        if end_ns is not None and end_ns >= middle:
+            self._slack_ns, self._end_ns = max(NS_PER_S, span), end_ns
+
+    def of(self, start_ns: I64, duration_ns: I64, on_gpu: Bool) -> dict[str, Bool]:
+        """Mark events of one part.
+
+        Returns
+        -------
+        dict of str to (n,) bool
+            `start_zero`, `start_outside_window` and `duration_beyond_window`; an event is
+            in one of them at most. Reasons that no event of the window can have are left
+            out.
+        """
+        found = {}
+        good: Bool | None = None
+        if self._zero_below_ns is not None:
+            found["start_zero"] = zero = self._zero(start_ns, duration_ns, on_gpu)
+            good = ~zero
+        if self._far is None:
+            return found
+        low, high = self._far
+        far: Bool = (start_ns < low) | (start_ns > high)
+        if good is not None:
+            far &= good
+        found["start_outside_window"] = far
+        long: Bool = duration_ns > self._longest_ns
+        if self._end_ns is not None:
+            doubtful = np.flatnonzero(duration_ns > self._slack_ns)
+            ends = start_ns[doubtful] + np.minimum(duration_ns[doubtful], LIMIT_NS // 2)
+            long[doubtful] |= ends > self._end_ns + self._slack_ns
+        long &= ~far if good is None else good & ~far
+        found["duration_beyond_window"] = long
+        return found
+
+    def _zero(self, start_ns: I64, duration_ns: I64, on_gpu: Bool) -> Bool:
+        """Which starts were never filled in; there are starts of 0."""
+        unfilled = on_gpu & (duration_ns == 0)
+        unfilled |= duration_ns < (self._zero_below_ns or 0)
+        found: Bool = unfilled & (start_ns == 0)
+        return found
+
+    def _sampled(
+        self, parts: Callable[[], Iterable[Part]], step: int, *, zeros: bool
+    ) -> tuple[I64, bool]:
+        """Take every so many starts, and say whether any was filled in."""
+        taken, skip, unfilled, good = [], 0, False, False
+        for start_ns, duration_ns, on_gpu in parts():
+            zero = self._zero(start_ns, duration_ns, on_gpu) if zeros else None
+            taken.append(start_ns[skip::step])
+            skip = (skip - start_ns.size) % step
+            unfilled |= zero is not None and bool(zero.any())
+            good |= bool(start_ns.size) if zero is None else not zero.all()
+        sample = np.concatenate(taken) if taken else np.empty(0, np.int64)
+        return (sample[sample != 0] if unfilled else sample), good
+
+    def _bounds_of_good(self, parts: Callable[[], Iterable[Part]]) -> tuple[int, int]:
+        lowest, highest = _MAX, _MIN
+        for start_ns, duration_ns, on_gpu in parts():
+            good = np.ones(start_ns.size, np.bool_)
+            for found in self.of(start_ns, duration_ns, on_gpu).values():
+                good &= ~found
+            lowest = min(lowest, int(start_ns.min(where=good, initial=_MAX)))
+            highest = max(highest, int(start_ns.max(where=good, initial=_MIN)))
+        return lowest, highest
+
+
+def _bounds(parts: Callable[[], Iterable[Part]]) -> tuple[int, int, bool]:
+    """The first and last start that is not 0, and whether any is 0."""
+    lowest, highest, zeros = _MAX, _MIN, False
+    for start_ns, _, _ in parts():
+        zero = start_ns == 0
+        here = bool(zero.any())
+        filled = start_ns[~zero] if here else start_ns
+        zeros |= here
+        if filled.size:
+            lowest = min(lowest, int(filled.min()))
+            highest = max(highest, int(filled.max()))
+    return lowest, highest, zeros
+
+
 def impossible(
     start_ns: I64, duration_ns: I64, on_gpu: Bool, *, end_ns: int | None = None
 ) -> dict[str, Bool]:
@@ -132,69 +258,14 @@ def impossible(
     Parameters
     ----------
     start_ns, duration_ns : (n,) int64
-        As written in the trace: before a base time is added.
     on_gpu : (n,) bool
-        Whether it ran on a GPU: there, a start and a duration of 0 mean "never filled in".
     end_ns : int, optional
-        When the profiler says that its window ended; it records nothing that ends later.
+        As for `Doubts`.
 
     Returns
     -------
     dict of str to (n,) bool
-        `start_zero`, `start_outside_window` and `duration_beyond_window`; an event is
-        in one of them at most.
+        As of `Doubts.of`.
     """
-    zero = _zero_starts(start_ns, duration_ns, on_gpu)
-    good = ~zero
-    far = np.zeros_like(zero)
-    long = np.zeros_like(zero)
-    sample = start_ns[:: max(1, start_ns.size // _SAMPLE)]
-    sample = sample[sample != 0] if zero.any() else sample
-    if not good.any() or not sample.size:
-        return _marks(zero, far, long)
-    # the nearest quantiles, as of `np.quantile`, which takes longer than this sort
-    ordered = np.sort(sample)
-    low, middle, high = (
-        int(ordered[round(share * (ordered.size - 1))]) for share in (0.05, 0.5, 0.95)
-    )
-    allowed = max(FAR_NS, FAR_FACTOR * (high - low))
-    far |= start_ns < max(middle - allowed, _MIN)
-    far |= start_ns > min(middle + allowed, _MAX)
-    far &= good
-    good &= ~far
-    first, last = _first_last(start_ns, good)
-    longest = max(SLACK_NS, SPAN_FACTOR * (last - first))
-    long |= good & (duration_ns > min(longest, _MAX))
-    if end_ns is not None and end_ns >= middle:
-        slack_ns = max(NS_PER_S, last - first)
-        doubtful = np.flatnonzero(good & (duration_ns > slack_ns))
-        ends = start_ns[doubtful] + np.minimum(duration_ns[doubtful], LIMIT_NS // 2)
-        long[doubtful] |= ends > end_ns + slack_ns
-    return _marks(zero, far, long)
-
-
-def _marks(zero: Bool, far: Bool, long: Bool) -> dict[str, Bool]:
-    return {
-        "start_zero": zero,
-        "start_outside_window": far,
-        "duration_beyond_window": long,
-    }
-
-
-def _first_last(start_ns: I64, among: Bool) -> tuple[int, int]:
-    first = start_ns.min(where=among, initial=_MAX)
-    last = start_ns.max(where=among, initial=_MIN)
-    return int(first), int(last)
-
-
-def _zero_starts(start_ns: I64, duration_ns: I64, on_gpu: Bool) -> Bool:
-    zero: Bool = start_ns == 0
-    if not zero.any():
-        return zero
-    unfilled = zero & on_gpu & (duration_ns == 0)
-    first, last = _first_last(start_ns, ~zero)
-    if first <= last:
-        gap = max(NS_PER_S, SPAN_FACTOR * (last - first))
-        unfilled |= zero & (duration_ns < min(max(first - gap, _MIN), _MAX))
-    found: Bool = unfilled
-    return found
+    part = start_ns, duration_ns, on_gpu
+    return Doubts(lambda: (part,), start_ns.size, end_ns).of(*part)

@@ -10,7 +10,7 @@
 
 #include "scanner.h"
 
-#define LAYOUT 2 /* as in `readers.py` */
+#define LAYOUT 3 /* as in `readers.py` */
 
 /* ------------------------------------------------------------------ memory that is given away */
 
@@ -319,24 +319,46 @@ static PyObject *scanner_take(PyObject *object, PyObject *args)
     return taken(memory_type, table, column);
 }
 
-static PyObject *texts_list(const Texts *texts)
+/* Forget the rows, of which all columns were taken, but not what their numbers stand for. */
+static PyObject *scanner_go_on(PyObject *object, PyObject *Py_UNUSED(ignored))
 {
-    PyObject *list = PyList_New((Py_ssize_t)texts->size);
-    for (uint32_t number = 0; list && number < texts->size; number++) {
+    State *state = idle(object);
+    if (!state)
+        return NULL;
+    Table *tables[] = {&state->events, &state->kernels, &state->syncs, &state->comms};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        for (int column = 0; column < tables[i]->count; column++)
+            if (tables[i]->columns[column].data)
+                return PyErr_Format(PyExc_RuntimeError, "column %d was not taken", column);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        tables[i]->size = tables[i]->room = 0;
+    if (!make_room(state, 0))
+        return PyErr_NoMemory(); /* it stays closed */
+    ((Scanner *)object)->closed = 0;
+    Py_RETURN_NONE;
+}
+
+static PyObject *texts_list(const Texts *texts, uint32_t first)
+{
+    if (first > texts->size)
+        first = texts->size;
+    PyObject *list = PyList_New((Py_ssize_t)(texts->size - first));
+    for (uint32_t number = first; list && number < texts->size; number++) {
         size_t length;
         const char *text = text_at(texts, number, &length);
         PyObject *item = PyBytes_FromStringAndSize(text, (Py_ssize_t)length);
-        if (!item || PyList_SetItem(list, (Py_ssize_t)number, item) < 0)
+        if (!item || PyList_SetItem(list, (Py_ssize_t)(number - first), item) < 0)
             Py_CLEAR(list);
     }
     return list;
 }
 
-static PyObject *scanner_texts(PyObject *object, PyObject *name)
+static PyObject *scanner_texts(PyObject *object, PyObject *args)
 {
     State *state = idle(object);
-    const char *text = state ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-    if (!text)
+    const char *text;
+    unsigned int first = 0;
+    if (!state || !PyArg_ParseTuple(args, "s|I", &text, &first))
         return NULL;
     const Texts *texts = !strcmp(text, "names") ? &state->names
         : !strcmp(text, "values")               ? &state->values
@@ -346,7 +368,7 @@ static PyObject *scanner_texts(PyObject *object, PyObject *name)
                                                 : NULL;
     if (!texts)
         return PyErr_Format(PyExc_ValueError, "no dictionary is called %s", text);
-    return texts_list(texts);
+    return texts_list(texts, first);
 }
 
 static PyObject *scanner_counted(PyObject *object, PyObject *Py_UNUSED(ignored))
@@ -376,7 +398,10 @@ static PyMethodDef scanner_methods[] = {
         "The last 64 bytes of the text wait for more. Other threads run meanwhile."},
     {"rows", scanner_rows, METH_O, "rows(table): how many rows it has."},
     {"take", scanner_take, METH_VARARGS, "take(table, column): the memory of a column."},
-    {"texts", scanner_texts, METH_O, "texts(dictionary): its texts, as they stand, by number."},
+    {"go_on", scanner_go_on, METH_NOARGS,
+        "go_on(): begin with no rows again, when every column was taken."},
+    {"texts", scanner_texts, METH_VARARGS,
+        "texts(dictionary, first=0): its texts, as they stand, by number."},
     {"counted", scanner_counted, METH_NOARGS, "counted(): phase, category, count of events."},
     {NULL, NULL, 0, NULL},
 };

@@ -1,0 +1,212 @@
+"""Columns in files instead of memory: what `--low-memory` reads into.
+
+They are written and read a block at a time, so that a process holds some megabytes of them
+however long the trace is; what the system keeps of the files it takes back when memory is
+short. A file has no name: nothing is left of it when the process ends, however it ends.
+"""
+
+import errno
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+
+from synctax.errors import SynctaxError
+
+VARIABLE: Final = "SYNCTAX_LOW_MEMORY"
+"""Asks for columns in files, here and in processes that are started: 1, or a folder."""
+
+BLOCK_ROWS: Final = 1 << 16
+"""Rows that are held at a time."""
+
+Block = dict[str, Any]
+
+
+class SpillError(SynctaxError):
+    """There is no room for columns on the disk, or no folder to put them into."""
+
+
+class Spill:
+    """A folder for columns.
+
+    Parameters
+    ----------
+    folder : str, optional
+        On a disk with room for a sixth of the plain JSON; default: where temporary files go
+        (`TMPDIR`).
+    block_rows : int
+        Rows that are held at a time; the result does not depend on it.
+    """
+
+    def __init__(self, folder: str | None = None, block_rows: int = BLOCK_ROWS) -> None:
+        self.folder = folder or tempfile.gettempdir()
+        self.block_rows = block_rows
+
+    def columns(self, **dtypes: Any) -> "SpilledColumns":
+        """Make columns of no rows."""
+        return SpilledColumns(self, dtypes)
+
+    def file(self) -> BinaryIO:
+        """Open a file without a name.
+
+        Raises
+        ------
+        SpillError
+            If that is not possible.
+        """
+        with self.told():
+            return tempfile.TemporaryFile(dir=self.folder, buffering=0)
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Say what to do where a file cannot be made or written."""
+        try:
+            yield
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            raise SpillError(
+                f"{self.folder}: columns cannot be kept here for --low-memory: "
+                f"{error.strerror or error}; "
+                + ("make room, or " if full else "")
+                + "set TMPDIR to another folder, or read without --low-memory"
+            ) from error
+
+
+def asked_for() -> Spill | None:
+    """Where columns go by the environment; None for memory."""
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted in ("", "0"):
+        return None
+    return Spill(None if wanted == "1" else wanted)
+
+
+class SpilledColumns:
+    """Columns of equal length in files, appended to; as `columns.Columns`."""
+
+    def __init__(self, spill: Spill, dtypes: dict[str, Any]) -> None:
+        self._spill = spill
+        self.dtypes = {name: np.dtype(dtype) for name, dtype in dtypes.items()}
+        self._files: dict[str, BinaryIO] = {}
+        self.size = 0
+
+    def append(self, **columns: Any) -> None:
+        """Append one piece to every column; narrower types are converted.
+
+        Raises
+        ------
+        SpillError
+            If there is no room.
+        """
+        count = len(next(iter(columns.values())))
+        for name, dtype in self.dtypes.items():
+            piece: Any = np.ascontiguousarray(columns[name], dtype)
+            self._write(name, piece)
+        self.size += count
+
+    def head(self, name: str, count: int) -> Any:
+        """Read the first entries of a column."""
+        return self.part(name, 0, min(count, self.size))
+
+    def part(self, name: str, first: int, last: int) -> Any:
+        """Read entries of a column, from `first` up to `last`."""
+        dtype = self.dtypes[name]
+        out: Any = np.empty(max(0, last - first), dtype)
+        if out.size:
+            file = self._files[name]
+            file.seek(first * dtype.itemsize)
+            view = memoryview(out).cast("B")
+            while view.nbytes:
+                got = file.readinto(view)  # type: ignore[attr-defined]
+                if not got:
+                    raise SpillError(f"{self._spill.folder}: columns there were cut off")
+                view = view[got:]
+        return out
+
+    def block(self, first: int, last: int) -> Block:
+        """Read rows of all columns."""
+        return {name: self.part(name, first, last) for name in self.dtypes}
+
+    def blocks(self, *names: str) -> Iterator[Block]:
+        """Read all rows, or some columns of them, a block at a time."""
+        step = self._spill.block_rows
+        for first in range(0, self.size, step):
+            last = min(first + step, self.size)
+            yield {name: self.part(name, first, last) for name in names or self.dtypes}
+
+    def arrays(self) -> dict[str, Any]:
+        """Give all columns as arrays that lie in the files; they cannot be written to."""
+        return {name: self._array(name) for name in self.dtypes}
+
+    def close(self) -> None:
+        """Give the files up; arrays that were given stay."""
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
+
+    def _write(self, name: str, piece: Any) -> None:
+        with self._spill.told():
+            if name not in self._files:
+                self._files[name] = self._spill.file()
+            file = self._files[name]
+            file.seek(0, os.SEEK_END)
+            view = memoryview(piece).cast("B")
+            while view.nbytes:
+                view = view[file.write(view) :]
+
+    def _array(self, name: str) -> Any:
+        if not self.size:
+            return np.empty(0, self.dtypes[name])
+        mapped = mmap.mmap(self._files[name].fileno(), 0, access=mmap.ACCESS_READ)
+        return np.frombuffer(mapped, self.dtypes[name])
+
+
+class Numbers:
+    """One column of int32 in a file, written to anywhere; -1 where nothing was written."""
+
+    def __init__(self, spill: Spill, size: int) -> None:
+        self._spill = spill
+        self.size = size
+        empty = spill.columns(number=np.int32)
+        for first in range(0, size, spill.block_rows):
+            count = min(spill.block_rows, size - first)
+            empty.append(number=np.full(count, -1, np.int32))
+        self._file = empty
+        self._map = None
+        if size:
+            self._map = mmap.mmap(empty._files["number"].fileno(), 0)  # noqa: SLF001
+            self._array = np.frombuffer(self._map, np.int32)
+
+    def put(self, at: Any, numbers: Any) -> None:
+        """Write numbers at some places."""
+        if at.size:
+            self._array[at] = numbers
+            self._cool()
+
+    def at(self, places: Any) -> Any:
+        """Read the numbers at some places."""
+        if not places.size:
+            return np.empty(0, np.int32)
+        found = self._array[places]
+        self._cool()
+        return found
+
+    def _cool(self) -> None:
+        """Hand the pages that were touched to the system, which keeps what they hold."""
+        cool(self._array)
+
+
+def cool(*arrays: Any) -> None:
+    """Hand pages of arrays in files back to the system; they are read again when needed."""
+    for array in arrays:
+        base = array
+        while isinstance(base, np.ndarray) and base.base is not None:
+            base = base.base
+        if isinstance(base, memoryview):
+            base = base.obj
+        if isinstance(base, mmap.mmap):
+            with suppress(AttributeError, OSError, ValueError):  # not on every system
+                base.madvise(mmap.MADV_DONTNEED)
