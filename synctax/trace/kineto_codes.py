@@ -1,5 +1,6 @@
 """Numbers for what Kineto writes as text: categories, lanes, streams, geometries."""
 
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -122,14 +123,15 @@ class Communicates:
     """Which names tell of communication, by code; grows with the dictionary."""
 
     def __init__(self) -> None:
-        self._known = np.zeros(0, np.bool_)
+        self._known = bytearray()
 
     def of(self, codes: I32, strings: Codes) -> Bool:
         """Tell for each code whether its string is such a name."""
-        missing = len(strings) - self._known.size
+        missing = len(strings) - len(self._known)
         if missing:
-            fresh = list(strings)[-missing:]
+            # from the end: with each chunk all that is known would be listed again
+            fresh = islice(reversed(strings), missing)
             told = [COMMUNICATION.match(text) is not None for text in fresh]
-            self._known = np.concatenate([self._known, np.array(told, np.bool_)])
-        found: Bool = self._known[codes]
+            self._known.extend(told[::-1])
+        found: Bool = np.frombuffer(self._known, np.bool_)[codes]
         return found

@@ -96,13 +96,17 @@ _NUMBERED = re.compile(
 
 def _count_odd_numbers(collector: Collector, name: I32, tally: Tally) -> None:
     """Count events whose name holds a step or a peer that cannot be."""
+    odd = []
     for text, code in collector.names.items():
         found = _NUMBERED.match(text)
         if not found:
             continue
         step, peer = found.groups()
         if bounded(step or peer, MAX_COUNT if step else MAX_RANK) is None:
-            tally.add("integer_out_of_range", count=int((name == code).sum()))
+            odd.append(code)
+    if odd:  # all at once: every name may be such
+        count = int(np.count_nonzero(np.isin(name, odd)))
+        tally.add("integer_out_of_range", count=count)
 
 
 def _order(start_ns: I64, keep: Bool) -> I32 | I64 | None:
