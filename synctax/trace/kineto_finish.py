@@ -150,10 +150,10 @@ def _possible(
 def take_lanes(collector: Collector) -> Lanes:
     """Build the lanes."""
     lanes = collector.lanes
-    places = np.array(list(lanes.places), np.int64).reshape(-1, 2)
+    places = lanes.places()
     labels = [""] * len(places)
-    for key, label in collector.labels.items():
-        lane = lanes.places.get(lanes.place(key))
+    for key, label in collector.labels.values():
+        lane = lanes.known(key)
         if lane is not None:
             labels[lane] = label
     return Lanes(places[:, 0].copy(), places[:, 1].copy(), tuple(labels))

@@ -153,11 +153,9 @@ def _dictionaries(
     lanes = [(values[one], values[other]) for one, other in pairs.tolist()]
     code, lane = out.names.__getitem__, out.lanes.__getitem__
     names = [_text(raw) for raw in scanner.texts("names")]
-    places = {number: key for key, number in refused.lanes.items()}
-    known = [places[number] for number in range(len(places))]
     found = {
         ("events", "name"): _Dictionary(names, code, tuple(refused.names), code),
-        ("events", "lane"): _Dictionary(lanes, lane, known, lane),
+        ("events", "lane"): _Dictionary(lanes, lane, refused.lanes.first, lane),
     }
     for column, handles, others in (
         ("device", out.devices, refused.devices),

@@ -27,6 +27,28 @@ def with_tail(tail: bytes) -> bytes:
     return listed(event())[:-1] + tail
 
 
+WORD = 1 << 64
+PRIME = (1 << 61) - 1
+FACTORS = 11400714785074694791, 14029467366897019727, 2870177450012600261
+"""Of the hash of a tuple in CPython (`Objects/tupleobject.c`): nothing of it is drawn."""
+
+
+def pairs_that_meet(count: int) -> list[tuple[int, int]]:
+    """Make pairs of numbers whose tuples all have one hash."""
+    one, two, start = FACTORS
+    inverse = pow(two, -1, WORD)
+    found: list[tuple[int, int]] = []
+    first = 0
+    while len(found) < count:
+        first += 1
+        word = (start + first * two) % WORD
+        word = (word << 31 | word >> 33) * one % WORD
+        second = (12345 - word) * inverse % WORD
+        if second < PRIME:
+            found.append((first, second))
+    return found
+
+
 TEXTS: dict[str, Callable[[], bytes]] = {
     "blanks behind what may end the list": lambda: listed(
         event(), b'{"ph":"X" junk', b"}]" + b" " * MIB + b"x", event()
@@ -40,8 +62,11 @@ TEXTS: dict[str, Callable[[], bytes]] = {
     "steps that cannot be": lambda: listed(
         *(event(b"ProfilerStep#%d" % (10**30 + at)) for at in range(600_000))
     ),
+    "threads that meet in one place of a dictionary": lambda: listed(
+        *(event(process=one, thread=other) for one, other in pairs_that_meet(100_000))
+    ),
 }
-"""Of a few megabytes; where work grows with the square of the length, of minutes to an hour."""
+"""Of some megabytes; work that grows with the square of that takes minutes to hours."""
 
 
 BEGINNINGS = (

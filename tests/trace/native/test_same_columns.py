@@ -162,6 +162,26 @@ def test_of_more_categories_than_are_numbered():
     assert scanner.kept == 99  # the last has no comma behind it
 
 
+def test_of_more_threads_than_any_trace_has():
+    """Some as texts, every other event for the reader in Python, names told twice."""
+    events, labels, known = [], [], {}
+    for at in range(1_400):
+        thread = b'"t%d"' % (at % 700) if at % 3 else b"%d" % (at % 700)
+        known[thread] = f"n{at}"
+        one = simple(b"%de0" % at if at % 2 else b"%d" % at)
+        events.append(one.replace(b'"tid":2', b'"tid":' + thread))
+        labels.append(
+            b'{"ph":"M","name":"thread_name","pid":1,"tid":%s,"args":{"name":"n%d"}}'
+            % (thread, at)
+        )
+    text = listed(*events, *labels, events[0])
+    found = native(text)
+    assert told_apart(found, python(text)) == ""
+    assert found.lanes.label == tuple(known.values())
+    numbers = [int(one) for one in known if one.isdigit()]
+    assert [one for one in found.lanes.thread.tolist() if one >= 0] == numbers
+
+
 ODD = {
     "no args": b'{~,"name":"k",@}',
     "empty": b"{}",
