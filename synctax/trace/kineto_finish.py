@@ -51,7 +51,14 @@ def take_events(
     steps = _step_codes(collector)
     kind[(kind == EventKind.CPU_OP) & np.isin(name, steps)] = EventKind.ANNOTATION
     _count_odd_numbers(collector, name, tally)
-    keep = _possible(start_ns, duration_ns, kind, collector, name, tally)
+    doubtful = impossible(
+        start_ns,
+        duration_ns,
+        np.isin(kind, GPU_KINDS),
+        end_ns=max(collector.end_marks_ns, default=None),
+        base_ns=base_ns,
+    )
+    keep = _told(doubtful, start_ns, collector, name, tally)
     order, count = _order(start_ns, keep), keep.size
     # column by column, so that no more than one is held twice
     start_ns = _in(order, start_ns)
@@ -124,20 +131,13 @@ def _short(rows: I64) -> I32 | I64:
     return rows.astype(np.int32) if rows.size < np.iinfo(np.int32).max else rows
 
 
-def _possible(
-    start_ns: I64,
-    duration_ns: I64,
-    kind: I8,
-    collector: Collector,
-    name: Any,
-    tally: Tally,
+def _told(
+    doubtful: dict[str, Bool], start_ns: I64, collector: Collector, name: I32, tally: Tally
 ) -> Bool:
+    """Count events that cannot be, and tell which are left."""
     keep = np.ones(start_ns.size, np.bool_)
-    on_gpu = np.isin(kind, GPU_KINDS)
     texts: tuple[str, ...] = ()
-    for reason, found in impossible(
-        start_ns, duration_ns, on_gpu, end_ns=max(collector.end_marks_ns, default=None)
-    ).items():
+    for reason, found in doubtful.items():
         at = np.flatnonzero(found)
         if at.size:
             texts = texts or tuple(collector.names)

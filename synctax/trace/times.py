@@ -31,7 +31,7 @@ _MIN, _MAX = -(2**63), 2**63 - 1
 _NUMBER = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,6})?")
 _NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _DIGITS = 16
-"""Digits of a time since 1970 in µs; beginning with 5 it is beyond the limit."""
+"""Digits of a time since 1970 in µs; those that begin with 5 are far beyond the limit."""
 _MAX_TEXT = 400
 _DOT, _COMMA, _ZERO, _TOO_HIGH = b".,05"
 
@@ -103,7 +103,8 @@ def _parse_plain(joined: bytes, count: int) -> tuple[I64, I64]:
         joined = b",".join(parts) + b","
         decimals[bad] = 3
     digits = np.fromstring(joined[:-1].replace(b".", b"").decode(), np.int64, sep=",")
-    return digits * 10 ** (3 - decimals), np.flatnonzero(bad)
+    ns = digits * 10 ** (3 - decimals)
+    return ns, np.flatnonzero(bad | (ns >= LIMIT_NS))
 
 
 def _parse_one(text: bytes) -> tuple[int, TimeStatus]:
@@ -125,7 +126,12 @@ def _parse_one(text: bytes) -> tuple[int, TimeStatus]:
 
 
 def impossible(
-    start_ns: I64, duration_ns: I64, on_gpu: Bool, *, end_ns: int | None = None
+    start_ns: I64,
+    duration_ns: I64,
+    on_gpu: Bool,
+    *,
+    end_ns: int | None = None,
+    base_ns: int = 0,
 ) -> dict[str, Bool]:
     """Find events whose times cannot be true, beside the rest of the window.
 
@@ -137,6 +143,9 @@ def impossible(
         Whether it ran on a GPU: there, a start and a duration of 0 mean "never filled in".
     end_ns : int, optional
         When the profiler says that its window ended; it records nothing that ends later.
+    base_ns : int
+        From 0 on; will be added to starts. An event whose end int64 cannot hold then is
+        beyond the window.
 
     Returns
     -------
@@ -168,6 +177,9 @@ def impossible(
         doubtful = np.flatnonzero(good & (duration_ns > slack_ns))
         ends = start_ns[doubtful] + np.minimum(duration_ns[doubtful], LIMIT_NS // 2)
         long[doubtful] |= ends > end_ns + slack_ns
+    # the sum of two times fits, that of three may not
+    if int(start_ns.max()) + int(duration_ns.max()) > _MAX - base_ns:
+        long |= good & (start_ns + duration_ns > _MAX - base_ns)
     return _marks(zero, far, long)
 
 
