@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I8, I32, I64, Bool
+from synctax.arrays import ABSENT, I32, I64, Bool
 from synctax.trace.columns import Codes, Columns
 from synctax.trace.kineto_columns import (
     COMM_JSON,
