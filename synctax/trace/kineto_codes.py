@@ -1,11 +1,13 @@
 """Numbers for what Kineto writes as text: categories, lanes, streams, geometries."""
 
+from itertools import islice
+from struct import Struct
 from typing import Any
 
 import numpy as np
 import orjson
 
-from synctax.arrays import ABSENT, I32, Bool
+from synctax.arrays import ABSENT, I32, I64, Bool
 from synctax.trace.columns import Codes, integer, whole
 from synctax.trace.kineto_keys import CATEGORIES, COMMUNICATION, PHASES, SKIPPED
 
@@ -14,6 +16,9 @@ METADATA, MARK, SKIP = -1, -2, -3
 _HANDLES = 2**30
 """Streams that are pointers are numbered from here: they do not fit into int32."""
 _NO_STREAM = 2**32 - 1
+_MOST_PAIRS = 256
+"""Processes with their threads that are looked up as they stand: no trace has so many."""
+_PAIR = Struct("=qq")
 
 
 class Classes(dict[tuple[str, str | None], int]):
@@ -56,20 +61,41 @@ def skip_reason(phase: str, category: str | None) -> tuple[str, str]:
 
 
 class Lanes(dict[tuple[Any, Any], int]):
-    """Numbers the pairs of process and thread; texts get numbers below -1."""
+    """Numbers the pairs of process and thread; texts get numbers below -1.
+
+    Hashes of numbers can be told beforehand, so numbers can be chosen that all meet in one
+    place of a dictionary; those of bytes cannot. So few pairs are looked up as numbers.
+
+    Attributes
+    ----------
+    first : list
+        Of each lane, the pair that it was met as first.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.places: dict[tuple[int, int], int] = {}
+        self.first: list[tuple[Any, Any]] = []
+        self._places: dict[bytes, int] = {}
         self._names: dict[str, int] = {}
 
     def __missing__(self, key: tuple[Any, Any]) -> int:
-        lane = self[key] = self.places.setdefault(self.place(key), len(self.places))
+        lane = self._places.setdefault(self._place(key), len(self._places))
+        if lane == len(self.first):
+            self.first.append(key)
+        if len(self) < _MOST_PAIRS:
+            self[key] = lane
         return lane
 
-    def place(self, key: tuple[Any, Any]) -> tuple[int, int]:
-        """Return process and thread as numbers."""
-        return self._number(key[0]), self._number(key[1])
+    def known(self, key: tuple[Any, Any]) -> int | None:
+        """Return the lane of a pair, None where it is none of these."""
+        return self._places.get(self._place(key))
+
+    def places(self) -> I64:
+        """Return process and thread of each lane as numbers, in two columns."""
+        return np.frombuffer(b"".join(self._places), np.int64).reshape(-1, 2)
+
+    def _place(self, key: tuple[Any, Any]) -> bytes:
+        return _PAIR.pack(self._number(key[0]), self._number(key[1]))
 
     def _number(self, value: Any) -> int:
         if isinstance(value, str) and whole(value) is None:
@@ -77,8 +103,11 @@ class Lanes(dict[tuple[Any, Any], int]):
         return integer(value)
 
 
-class Handles(dict[int | str, int]):
-    """Numbers devices or streams; pointers, which do not fit, get numbers of their own."""
+class Handles(dict[str, int]):
+    """Numbers devices or streams; pointers, which do not fit, get numbers of their own.
+
+    By their text: see `Lanes` on numbers.
+    """
 
     def place(self, value: Any) -> int:
         """Return the number of a device or stream, however it is written."""
@@ -91,7 +120,7 @@ class Handles(dict[int | str, int]):
             return ABSENT
         if number is not None and number < _HANDLES:
             return number
-        key = value if number is None else number
+        key = value if number is None else str(number)
         return self.setdefault(key, _HANDLES + len(self))
 
 
@@ -122,14 +151,15 @@ class Communicates:
     """Which names tell of communication, by code; grows with the dictionary."""
 
     def __init__(self) -> None:
-        self._known = np.zeros(0, np.bool_)
+        self._known = bytearray()
 
     def of(self, codes: I32, strings: Codes) -> Bool:
         """Tell for each code whether its string is such a name."""
-        missing = len(strings) - self._known.size
+        missing = len(strings) - len(self._known)
         if missing:
-            fresh = list(strings)[-missing:]
+            # from the end: with each chunk all that is known would be listed again
+            fresh = islice(reversed(strings), missing)
             told = [COMMUNICATION.match(text) is not None for text in fresh]
-            self._known = np.concatenate([self._known, np.array(told, np.bool_)])
-        found: Bool = self._known[codes]
+            self._known.extend(told[::-1])
+        found: Bool = np.frombuffer(self._known, np.bool_)[codes]
         return found

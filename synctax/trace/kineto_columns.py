@@ -85,7 +85,7 @@ class Collector:
         # one dictionary a column: what is numbered when must not depend on the chunks
         self.texts = {key: Codes() for key in ("geometry", *COMM_TEXTS, *COMM_JSON)}
         self.lanes = Lanes()
-        self.labels: dict[tuple[Any, Any], str] = {}
+        self.labels: dict[str, tuple[tuple[Any, Any], str]] = {}
         self.start_marks_ns: list[int] = []
         self.end_marks_ns: list[int] = []
         self._tally = tally
@@ -273,7 +273,8 @@ class Collector:
         for event in events:
             if event.ph == "M":
                 if event.name == "thread_name" and event.args:
-                    self.labels[event.pid, event.tid] = _label(event.args.name)
+                    key = _PROCESS_THREAD(event)
+                    self.labels[repr(key)] = key, _label(event.args.name)
             elif event.name:
                 self._add_mark(event)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I8, I32, I64, Bool, median
+from synctax.arrays import ABSENT, I32, I64, Bool, median
 from synctax.trace.columns import Codes, Columns
 from synctax.trace.kineto_columns import (
     COMM_JSON,
@@ -51,7 +51,14 @@ def take_events(
     steps = _step_codes(collector)
     kind[(kind == EventKind.CPU_OP) & np.isin(name, steps)] = EventKind.ANNOTATION
     _count_odd_numbers(collector, name, tally)
-    keep = _possible(start_ns, duration_ns, kind, collector, name, tally)
+    doubtful = impossible(
+        start_ns,
+        duration_ns,
+        np.isin(kind, GPU_KINDS),
+        end_ns=max(collector.end_marks_ns, default=None),
+        base_ns=base_ns,
+    )
+    keep = _told(doubtful, start_ns, collector, name, tally)
     order, count = _order(start_ns, keep), keep.size
     # column by column, so that no more than one is held twice
     start_ns = _in(order, start_ns)
@@ -96,13 +103,17 @@ _NUMBERED = re.compile(
 
 def _count_odd_numbers(collector: Collector, name: I32, tally: Tally) -> None:
     """Count events whose name holds a step or a peer that cannot be."""
+    odd = []
     for text, code in collector.names.items():
         found = _NUMBERED.match(text)
         if not found:
             continue
         step, peer = found.groups()
         if bounded(step or peer, MAX_COUNT if step else MAX_RANK) is None:
-            tally.add("integer_out_of_range", count=int((name == code).sum()))
+            odd.append(code)
+    if odd:  # all at once: every name may be such
+        count = int(np.count_nonzero(np.isin(name, odd)))
+        tally.add("integer_out_of_range", count=count)
 
 
 def _order(start_ns: I64, keep: Bool) -> I32 | I64 | None:
@@ -120,20 +131,13 @@ def _short(rows: I64) -> I32 | I64:
     return rows.astype(np.int32) if rows.size < np.iinfo(np.int32).max else rows
 
 
-def _possible(
-    start_ns: I64,
-    duration_ns: I64,
-    kind: I8,
-    collector: Collector,
-    name: Any,
-    tally: Tally,
+def _told(
+    doubtful: dict[str, Bool], start_ns: I64, collector: Collector, name: I32, tally: Tally
 ) -> Bool:
+    """Count events that cannot be, and tell which are left."""
     keep = np.ones(start_ns.size, np.bool_)
-    on_gpu = np.isin(kind, GPU_KINDS)
     texts: tuple[str, ...] = ()
-    for reason, found in impossible(
-        start_ns, duration_ns, on_gpu, end_ns=max(collector.end_marks_ns, default=None)
-    ).items():
+    for reason, found in doubtful.items():
         at = np.flatnonzero(found)
         if at.size:
             texts = texts or tuple(collector.names)
@@ -146,10 +150,10 @@ def _possible(
 def take_lanes(collector: Collector) -> Lanes:
     """Build the lanes."""
     lanes = collector.lanes
-    places = np.array(list(lanes.places), np.int64).reshape(-1, 2)
+    places = lanes.places()
     labels = [""] * len(places)
-    for key, label in collector.labels.items():
-        lane = lanes.places.get(lanes.place(key))
+    for key, label in collector.labels.values():
+        lane = lanes.known(key)
         if lane is not None:
             labels[lane] = label
     return Lanes(places[:, 0].copy(), places[:, 1].copy(), tuple(labels))

@@ -128,11 +128,9 @@ class Joiner:
         lanes = self._read("lanes", lambda raw: _lane(raw, values))
         code, lane = out.names.__getitem__, out.lanes.__getitem__
         names = self._read("names", _text)
-        places = {number: key for key, number in refused.lanes.items()}
-        known = [places[number] for number in range(len(places))]
         found = {
             ("events", "name"): _Dictionary(names, code, tuple(refused.names), code),
-            ("events", "lane"): _Dictionary(lanes, lane, known, lane),
+            ("events", "lane"): _Dictionary(lanes, lane, refused.lanes.first, lane),
         }
         for column, handles, others in (
             ("device", out.devices, refused.devices),

@@ -304,14 +304,18 @@ class _Parser:
 def member(text: bytes, key: str) -> object:
     """Read one member of a JSON object that as a whole cannot be read.
 
-    Returns None where the key is absent or its value is damaged.
+    Returns None where the key is absent or its value is damaged, and where it stands
+    within damaged values of its own so often that looking at each would take long.
     """
+    looked = 0
     for match in re.finditer(rb'"' + re.escape(key.encode()) + rb'"\s*:\s*', text):
         end = _value_end(text, match.end())
         try:
             return orjson.loads(text[match.end() : end])
         except orjson.JSONDecodeError:
-            continue
+            looked += end - match.end()
+        if looked > 2 * len(text):  # each may reach to the end of the text
+            break
     return None
 
 
@@ -321,6 +325,8 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\],]', re.DOTALL)
 def _value_end(text: bytes, start: int) -> int:
     depth = 0
     for token in _TOKEN.finditer(text, start):
+        if token[0] == b'"':  # without an end: all behind it would be looked at again
+            break
         if token[0] in (b"{", b"["):
             depth += 1
         elif token[0] in (b"}", b"]"):

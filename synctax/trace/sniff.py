@@ -122,7 +122,7 @@ _TRACE_KEY = re.compile(
     rb'"(?:traceEvents|schemaVersion|deviceProperties|distributedInfo|displayTimeUnit'
     rb'|baseTimeNanoseconds)"'
 )
-_EVENT = re.compile(rb'\A[\s\xef\xbb\xbf]*\[\s*(?:\]|[,\s]*\{[^{}]*"ph"\s*:)')
+_EVENT = re.compile(rb'\A[\s\xef\xbb\xbf]*+\[(?:\s*+\]|[,\s]*+\{[^{}]*"ph"\s*+:)')
 _TRUTH = re.compile(rb'\A\{\s*"schema"\s*:\s*"synctax\.synth-truth/')
 _NOTES = re.compile(rb'\A\{\s*"schema"\s*:\s*"synctax\.(?:record[a-z-]*|delays|plan)/')
 _OVERLAY = re.compile(
@@ -138,7 +138,8 @@ _OWN = (
 _EXECUTION = re.compile(rb'"schema"\s*:\s*"[^"]*"')
 _NODES = re.compile(rb'"(?:nodes|start_ts|finish_ts)"\s*:')
 _SNAPSHOT = re.compile(rb'"(?:segments|device_traces|allocator_settings)"\s*:')
-_STACK = re.compile(rb"[^\n{]*;[^\n]*\s\d+\s*(?:\n|\Z)")
+_STACK = re.compile(rb"[^\n{;]*+;[^\n]*\s\d+\s*(?:\n|\Z)")
+"""Of the first semicolon only, or each would have the line behind it searched."""
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 

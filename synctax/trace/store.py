@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION: Final = 1
 """Of this file's layout; a file of another version is refused."""
 
-PARSER_VERSION: Final = 2
+PARSER_VERSION: Final = 3
 """Counts what the reader puts into columns: raise it when the same file gives others."""
 
 TEMPORARY_SUFFIX: Final = ".tmp"

@@ -31,7 +31,7 @@ _MIN, _MAX = -(2**63), 2**63 - 1
 _NUMBER = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,6})?")
 _NOT_FINITE = re.compile(rb"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _DIGITS = 16
-"""Digits of a time since 1970 in µs; beginning with 5 it is beyond the limit."""
+"""Digits of a time since 1970 in µs; those that begin with 5 are far beyond the limit."""
 _MAX_TEXT = 400
 _DOT, _COMMA, _ZERO, _TOO_HIGH = b".,05"
 
@@ -103,7 +103,8 @@ def _parse_plain(joined: bytes, count: int) -> tuple[I64, I64]:
         joined = b",".join(parts) + b","
         decimals[bad] = 3
     digits = np.fromstring(joined[:-1].replace(b".", b"").decode(), np.int64, sep=",")
-    return digits * 10 ** (3 - decimals), np.flatnonzero(bad)
+    ns = digits * 10 ** (3 - decimals)
+    return ns, np.flatnonzero(bad | (ns >= LIMIT_NS))
 
 
 def _parse_one(text: bytes) -> tuple[int, TimeStatus]:
@@ -142,11 +143,19 @@ class Doubts:
         How many events there are.
     end_ns : int, optional
         When the profiler says that its window ended; it records nothing that ends later.
+    base_ns : int
+        From 0 on; will be added to starts. An event whose end int64 cannot hold then is
+        beyond the window.
     """
 
     def __init__(
-        self, parts: Callable[[], Iterable[Part]], count: int, end_ns: int | None = None
+        self,
+        parts: Callable[[], Iterable[Part]],
+        count: int,
+        end_ns: int | None = None,
+        base_ns: int = 0,
     ) -> None:
+        self._last_ns = _MAX - base_ns
         self._zero_below_ns: int | None = None
         self._far: tuple[int, int] | None = None
         self._longest_ns, self._slack_ns = _MAX, _MAX
@@ -159,11 +168,9 @@ class Doubts:
         sample, good = self._sampled(parts, max(1, count // _SAMPLE), zeros=zeros)
         if not good or not sample.size:
             return
-        # the nearest quantiles, as of `np.quantile`, which takes longer than this sort
-        ordered = np.sort(sample)
-        low, middle, high = (
-            int(ordered[round(share * (ordered.size - 1))]) for share in (0.05, 0.5, 0.95)
-        )
+        # the nearest quantiles, as of `np.quantile`, which imports masked arrays
+        at = [round(share * (sample.size - 1)) for share in (0.05, 0.5, 0.95)]
+        low, middle, high = np.partition(sample, at)[at].tolist()
         allowed = max(FAR_NS, FAR_FACTOR * (high - low))
         self._far = max(middle - allowed, _MIN), min(middle + allowed, _MAX)
         if zeros or lowest < self._far[0] or highest > self._far[1]:
@@ -200,6 +207,9 @@ class Doubts:
             doubtful = np.flatnonzero(duration_ns > self._slack_ns)
             ends = start_ns[doubtful] + np.minimum(duration_ns[doubtful], LIMIT_NS // 2)
             long[doubtful] |= ends > self._end_ns + self._slack_ns
+        # the sum of two times fits, that of three may not
+        if start_ns.size and int(start_ns.max()) + int(duration_ns.max()) > self._last_ns:
+            long |= start_ns + duration_ns > self._last_ns
         long &= ~far if good is None else good & ~far
         found["duration_beyond_window"] = long
         return found
@@ -251,7 +261,12 @@ def _bounds(parts: Callable[[], Iterable[Part]]) -> tuple[int, int, bool]:
 
 
 def impossible(
-    start_ns: I64, duration_ns: I64, on_gpu: Bool, *, end_ns: int | None = None
+    start_ns: I64,
+    duration_ns: I64,
+    on_gpu: Bool,
+    *,
+    end_ns: int | None = None,
+    base_ns: int = 0,
 ) -> dict[str, Bool]:
     """Find events whose times cannot be true, beside the rest of the window.
 
@@ -260,6 +275,7 @@ def impossible(
     start_ns, duration_ns : (n,) int64
     on_gpu : (n,) bool
     end_ns : int, optional
+    base_ns : int
         As for `Doubts`.
 
     Returns
@@ -268,4 +284,4 @@ def impossible(
         As of `Doubts.of`.
     """
     part = start_ns, duration_ns, on_gpu
-    return Doubts(lambda: (part,), start_ns.size, end_ns).of(*part)
+    return Doubts(lambda: (part,), start_ns.size, end_ns, base_ns).of(*part)

@@ -32,7 +32,8 @@ def _whole_object(depth: int) -> bytes:
 _SHALLOW = re.compile(_whole_object(3), re.DOTALL)
 """What nearly every event is; found at once rather than token by token."""
 _NOT_SPACE = re.compile(rb"\S")
-_LIST_END = re.compile(rb'\}\s*(\])\s*(?:,\s*"[^"\\]{1,80}"\s*:|\}?\s*\Z)')
+_LIST_END = re.compile(rb'\}\s*+(\])\s*+(?:,\s*+"[^"\\]{1,80}"\s*+:|\}?+\s*+\Z)')
+"""Possessive: white space that two parts may share takes the square of its length."""
 _OPENS = {ord("}"): ord("{"), ord("]"): ord("[")}
 _COMMA, _COLON, _OPEN, _CLOSE, _OPEN_LIST, _QUOTE = b',:{}["'
 _SPACES = b" \t\r\n"

@@ -448,6 +448,17 @@ def test_a_base_time_that_is_none_is_noted(tmp_path):
     assert reasons(result) == {"base_time_unreadable": 1}
 
 
+def test_no_event_ends_after_time_does(tmp_path):
+    """Start and duration and base time are each such that two of them have room."""
+    late = cpu_op("late", "4600000000000000", "4600000000000000")
+    data = trace(*LAUNCH, late, baseTimeNanoseconds=4 * 10**18)
+    result = read(tmp_path, data)
+    events = result.events
+    assert len(events) == len(LAUNCH)
+    assert (events.start_ns + events.duration_ns > events.start_ns).all()
+    assert reasons(result) == {"duration_beyond_window": 1}
+
+
 @pytest.mark.parametrize(
     ("odd", "reason"),
     [

@@ -125,3 +125,23 @@ def test_a_trace_is_not_refused(tmp_path):
     path = tmp_path / "rank0"
     path.write_bytes(TRACE)
     require_trace(path)
+
+
+@pytest.mark.parametrize("text", [
+    b"a;b;c 12\n", b"main;step {x} 7\nmore", b"a;b 1", b";c 3   \n", b"a b;c;d\t5\n",
+])  # fmt: skip
+def test_stacks_are_known_by_their_first_line(tmp_path, text):
+    assert sniffed(tmp_path, text).format is Format.STACKS
+
+
+@pytest.mark.parametrize("text", [b"a;b;c\nd 12x\n", b"{a;b 1\n", b"a 1\n", b"a;b c\n"])
+def test_other_text_with_semicolons_is_text(tmp_path, text):
+    assert sniffed(tmp_path, text).format is not Format.STACKS
+
+
+@pytest.mark.parametrize("text", [
+    b"[]", b" [ ]", b'[{"ph": 1}]', b'[ ,, , {"name": "a", "ph" : "X"}',
+    b'\xef\xbb\xbf[\n{"ph":"X"}',
+])  # fmt: skip
+def test_a_bare_list_of_events_is_a_trace(tmp_path, text):
+    assert sniffed(tmp_path, text).format is Format.KINETO

@@ -80,6 +80,8 @@ def test_a_time_written_so_is_exactly(text, ns):
         (b"1" * 500, TimeStatus.UNREADABLE),
         (b"1e400", TimeStatus.OUT_OF_RANGE),
         (b"9223372036854775.807", TimeStatus.OUT_OF_RANGE),
+        (b"4611686018427387.904", TimeStatus.OUT_OF_RANGE),
+        (b"4999999999999999.9", TimeStatus.OUT_OF_RANGE),
         (b"5000000000000000", TimeStatus.OUT_OF_RANGE),
         (b"99999999999999999999", TimeStatus.OUT_OF_RANGE),
     ],

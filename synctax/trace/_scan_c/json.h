@@ -154,8 +154,7 @@ static inline int nanoseconds(const Value *value, int64_t *ns)
 {
     const char *at = value->at, *end = at + value->length, *dot = digits(at);
     size_t whole = (size_t)(dot - at);
-    /* sixteen digits that begin with 5 are beyond 2^62 ns */
-    if (!whole || whole > 16 || (whole == 16 && *at >= '5'))
+    if (!whole || whole > 16) /* what 16 digits are worth in ns, 64 bits can hold */
         return 0;
     uint64_t time = worth(at, whole) * 1000;
     if (dot != end) {
@@ -172,10 +171,10 @@ static inline int nanoseconds(const Value *value, int64_t *ns)
             uint64_t unit = power[decimals - 3], rest = fraction % unit, half = unit / 2;
             time += fraction / unit;
             time += rest > half || (rest == half && (time & 1));
-            if (time >= (uint64_t)1 << 62)
-                return 0;
         }
     }
+    if (time >= (uint64_t)1 << 62)
+        return 0;
     *ns = (int64_t)time;
     return 1;
 }

@@ -73,7 +73,7 @@ def test_of_made_up_traces(tmp_path, name):
 NUMBERS = (
     b"0", b"5", b"-1", b"-0", b"1.5", b"0.0005", b"0.0015", b"2.5e3", b"1E+6", b"1e400",
     b"1712195495505582.988", b"1712195495505582.98850001", b"4611686018427387.903",
-    b"4611686018427387.9039",
+    b"4611686018427387.9039", b"4611686018427387.904", b"4611686018427388",
     b"4999999999999999.999", b"5000000000000000",
     b"01", b"1.", b".5", b"+1", b"NaN", b"-inf", b'"7"', b'" 7 "', b"null", b"true",
     b"[1]", b"",
@@ -160,6 +160,26 @@ def test_of_more_categories_than_are_numbered():
     found = scanner.finish(Damage())
     assert told_apart(found, python(text)) == ""
     assert scanner.kept == 99  # the last has no comma behind it
+
+
+def test_of_more_threads_than_any_trace_has():
+    """Some as texts, every other event for the reader in Python, names told twice."""
+    events, labels, known = [], [], {}
+    for at in range(1_400):
+        thread = b'"t%d"' % (at % 700) if at % 3 else b"%d" % (at % 700)
+        known[thread] = f"n{at}"
+        one = simple(b"%de0" % at if at % 2 else b"%d" % at)
+        events.append(one.replace(b'"tid":2', b'"tid":' + thread))
+        labels.append(
+            b'{"ph":"M","name":"thread_name","pid":1,"tid":%s,"args":{"name":"n%d"}}'
+            % (thread, at)
+        )
+    text = listed(*events, *labels, events[0])
+    found = native(text)
+    assert told_apart(found, python(text)) == ""
+    assert found.lanes.label == tuple(known.values())
+    numbers = [int(one) for one in known if one.isdigit()]
+    assert [one for one in found.lanes.thread.tolist() if one >= 0] == numbers
 
 
 ODD = {
