@@ -4,28 +4,29 @@ import os
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 import orjson
 
 from synctax.trace.chunks import EventList
+from synctax.trace.columns import Columns
 from synctax.trace.kineto_columns import Collector
 from synctax.trace.kineto_finish import (
     base_time,
-    take_comms,
-    take_events,
-    take_kernels,
+    take_all,
     take_lanes,
     take_strings,
-    take_syncs,
 )
 from synctax.trace.kineto_keys import GRAMMAR, Event, decode
 from synctax.trace.kineto_meta import read_meta
+from synctax.trace.kineto_spilled import take_spilled
 from synctax.trace.model import RankTrace
 from synctax.trace.native import NativeCollector, NativeEvents
 from synctax.trace.readers import NATIVE, chosen, variants
 from synctax.trace.sniff import NotATraceError, require_trace
 from synctax.trace.source import Damage, open_file, plain_blocks, read_ahead
+from synctax.trace.spill import Spill, asked_for
 from synctax.trace.tally import Tally
 
 DEFAULT_CHUNK_BYTES = 1024 * 1024
@@ -53,9 +54,11 @@ class _Scanner:
         tally: Tally,
         events: EventList[Event],
         collector: Collector | NativeCollector,
+        spill: Spill | None,
     ) -> None:
         self._path = path
         self._tally, self._events, self._collector = tally, events, collector
+        self._spill = spill
 
     def feed(self, block: bytes) -> None:
         """Take the next block of plain JSON text, of any size.
@@ -67,6 +70,7 @@ class _Scanner:
         """
         for events in self._events.feed(block):
             self._collector.add(events)
+        self._collector.settle()
         if self._events.hopeless:
             raise NotATraceError(self._no_list("begins"))
 
@@ -91,7 +95,8 @@ class _Scanner:
         base_ns = base_time(collector, meta.base_time_ns, tally)
         starts, ends = collector.start_marks_ns, collector.end_marks_ns
         strings, merged = take_strings(collector)
-        events, row = take_events(collector, base_ns, tally)
+        take = take_all if self._spill is None else partial(take_spilled, self._spill)
+        events, kernels, syncs, comms = take(collector, base_ns, merged, tally)
         for reason, category, count in collector.skipped():
             tally.add(reason, category, count=count)
         if not len(events):
@@ -106,9 +111,9 @@ class _Scanner:
             ),
             events=events,
             lanes=take_lanes(collector),
-            kernels=take_kernels(collector, row, merged),
-            syncs=take_syncs(collector, row),
-            comms=take_comms(collector, row, merged),
+            kernels=kernels,
+            syncs=syncs,
+            comms=comms,
             strings=tuple(strings),
             notes=tally.notes(),
             truncated=not listed_in_full,
@@ -144,12 +149,21 @@ class MsgspecScanner(_Scanner):
         As shown in messages and kept in the result.
     chunk_bytes : int
         Text decoded at once; the result does not depend on it.
+    spill : Spill, optional
+        Where columns go; default: memory.
     """
 
-    def __init__(self, path: str, chunk_bytes: int = DEFAULT_CHUNK_BYTES) -> None:
+    def __init__(
+        self,
+        path: str,
+        chunk_bytes: int = DEFAULT_CHUNK_BYTES,
+        *,
+        spill: Spill | None = None,
+    ) -> None:
         tally = Tally()
         events = EventList(decode, tally, GRAMMAR, chunk_bytes)
-        super().__init__(path, tally, events, Collector(tally))
+        collector = Collector(tally, columns=spill.columns if spill else Columns)
+        super().__init__(path, tally, events, collector, spill)
 
 
 class NativeScanner(_Scanner):
@@ -163,14 +177,22 @@ class NativeScanner(_Scanner):
         Text scanned at once; the result does not depend on it.
     variant : str, optional
         Vector unit to use, one of `readers.variants()`. Default: the best.
+    spill : Spill, optional
+        Where columns go; default: memory.
     """
 
     def __init__(
-        self, path: str, chunk_bytes: int = NATIVE_CHUNK_BYTES, variant: str | None = None
+        self,
+        path: str,
+        chunk_bytes: int = NATIVE_CHUNK_BYTES,
+        variant: str | None = None,
+        *,
+        spill: Spill | None = None,
     ) -> None:
         tally = Tally()
         events = NativeEvents(tally, chunk_bytes, variant or variants()[0])
-        super().__init__(path, tally, events, NativeCollector(tally, events.scanner))
+        collector = NativeCollector(tally, events.scanner, spill)
+        super().__init__(path, tally, events, collector, spill)
         self._scanner = events.scanner
 
     @property
@@ -179,8 +201,10 @@ class NativeScanner(_Scanner):
         return self._scanner.rows("events")
 
 
-def scanner_of(path: str, chunk_bytes: int | None = None) -> Scanner:
-    """Make the scanner that is in use (`readers.chosen`).
+def scanner_of(
+    path: str, chunk_bytes: int | None = None, spill: Spill | None = None
+) -> Scanner:
+    """Make the scanner that is in use (`readers.chosen`); columns go where `spill` says.
 
     Raises
     ------
@@ -188,8 +212,8 @@ def scanner_of(path: str, chunk_bytes: int | None = None) -> Scanner:
         If one is asked for that is not there.
     """
     if chosen() == NATIVE:
-        return NativeScanner(path, chunk_bytes or NATIVE_CHUNK_BYTES)
-    return MsgspecScanner(path, chunk_bytes or DEFAULT_CHUNK_BYTES)
+        return NativeScanner(path, chunk_bytes or NATIVE_CHUNK_BYTES, spill=spill)
+    return MsgspecScanner(path, chunk_bytes or DEFAULT_CHUNK_BYTES, spill=spill)
 
 
 def read_rank(
@@ -214,7 +238,9 @@ def read_rank(
     Returns
     -------
     RankTrace
-        Its notes list every repair and everything that was left out.
+        Its notes list every repair and everything that was left out. With
+        `SYNCTAX_LOW_MEMORY=1` in the environment its columns lie in files without a name
+        (in `TMPDIR`), and reading holds some megabytes of them at a time.
 
     Raises
     ------
@@ -223,12 +249,12 @@ def read_rank(
     BadInputError
         If the file cannot be read.
     SynctaxError
-        If the path is a URL and fsspec is not installed, or a reader is asked for that
-        was not built (`synctax.trace.readers`).
+        If the path is a URL and fsspec is not installed, a reader is asked for that was
+        not built (`synctax.trace.readers`), or there is no room for columns in files.
     """
     name = os.fspath(path)
     sniffed = require_trace(name)
-    scanner = scanner_of(name, chunk_bytes)
+    scanner = scanner_of(name, chunk_bytes, asked_for())
     # the compiled scanner is hardly slower than copying: of plain text on a disk, which the
     # system reads ahead, handing blocks from thread to thread costs more than it gains
     direct = isinstance(scanner, NativeScanner) and not sniffed.compression

@@ -1,12 +1,14 @@
 """Close a file's columns: doubtful times out, in order of start, base time added."""
 
 import re
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I32, I64, Bool, median
-from synctax.trace.columns import Codes, Columns
+from synctax.arrays import ABSENT, I8, I32, I64, Bool, median
+from synctax.trace.columns import Codes
 from synctax.trace.kineto_columns import (
     COMM_JSON,
     COMM_NUMBERS,
@@ -26,11 +28,40 @@ from synctax.trace.model import (
 )
 from synctax.trace.numbers import MAX_COUNT, MAX_RANK, bounded
 from synctax.trace.tally import Tally
-from synctax.trace.times import impossible
+from synctax.trace.times import Doubts, Part
 
 _EPOCH_NS = 10**18
 """A start beyond is a time since 1970 (after 2001), not since a base."""
 _FEW = 1_000
+
+
+Taken = tuple[Events, KernelArgs, SyncArgs, CommArgs]
+"""The columns of a file but for its lanes and strings."""
+
+
+def take_all(
+    collector: Collector, base_ns: int, merged: dict[str, I32], tally: Tally
+) -> Taken:
+    """Build all columns.
+
+    Parameters
+    ----------
+    collector : Collector
+        Loses them.
+    base_ns : int
+        Added to starts.
+    merged : dict
+        As of `take_strings`.
+    tally : Tally
+        Told of events that are left out.
+    """
+    events, row = take_events(collector, base_ns, tally)
+    return (
+        events,
+        KernelArgs(**take_arguments(collector, "kernels", row, merged)),
+        SyncArgs(**take_arguments(collector, "syncs", row, merged)),
+        CommArgs(**take_arguments(collector, "comms", row, merged)),
+    )
 
 
 def take_events(
@@ -48,17 +79,9 @@ def take_events(
     columns = collector.events.take_all()
     start_ns, duration_ns = columns.pop("start_ns"), columns.pop("duration_ns")
     kind, name = columns.pop("kind"), columns.pop("name")
-    steps = _step_codes(collector)
-    kind[(kind == EventKind.CPU_OP) & np.isin(name, steps)] = EventKind.ANNOTATION
-    _count_odd_numbers(collector, name, tally)
-    doubtful = impossible(
-        start_ns,
-        duration_ns,
-        np.isin(kind, GPU_KINDS),
-        end_ns=max(collector.end_marks_ns, default=None),
-        base_ns=base_ns,
-    )
-    keep = _told(doubtful, start_ns, collector, name, tally)
+    part = start_ns, duration_ns, np.isin(kind, GPU_KINDS)
+    judge = Judge(collector, lambda: (part,), base_ns, tally)
+    keep = judge.kept(kind, name, *part)
     order, count = _order(start_ns, keep), keep.size
     # column by column, so that no more than one is held twice
     start_ns = _in(order, start_ns)
@@ -92,28 +115,72 @@ def base_time(collector: Collector, base_ns: int, tally: Tally) -> int:
     return base_ns
 
 
-def _step_codes(collector: Collector) -> list[int]:
-    return [code for text, code in collector.names.items() if text.startswith(STEP_PREFIX)]
-
-
 _NUMBERED = re.compile(
     STEP_PREFIX + r"([0-9]+)$|[a-z]+:(?:send|recv)\s+[0-9]+\s*(?:->|<-)\s*([0-9]+)"
 )
 
 
-def _count_odd_numbers(collector: Collector, name: I32, tally: Tally) -> None:
-    """Count events whose name holds a step or a peer that cannot be."""
-    odd = []
-    for text, code in collector.names.items():
-        found = _NUMBERED.match(text)
-        if not found:
-            continue
-        step, peer = found.groups()
-        if bounded(step or peer, MAX_COUNT if step else MAX_RANK) is None:
-            odd.append(code)
-    if odd:  # all at once: every name may be such
-        count = int(np.count_nonzero(np.isin(name, odd)))
-        tally.add("integer_out_of_range", count=count)
+class Judge:
+    """Says which events are left, and counts the others and odd numbers in names.
+
+    Parameters
+    ----------
+    collector : Collector
+    parts, base_ns
+        As for `times.Doubts`.
+    tally : Tally
+    """
+
+    def __init__(
+        self,
+        collector: Collector,
+        parts: Callable[[], Iterable[Part]],
+        base_ns: int,
+        tally: Tally,
+    ) -> None:
+        names = collector.names
+        self._names, self._tally = names, tally
+        self._texts: tuple[str, ...] = ()
+        self._steps = [code for text, code in names.items() if text.startswith(STEP_PREFIX)]
+        self._odd = [code for text, code in names.items() if _is_odd(text)]
+        end_ns = max(collector.end_marks_ns, default=None)
+        self._doubts = Doubts(parts, collector.events.size, end_ns, base_ns)
+
+    def kept(
+        self, kind: I8, name: I32, start_ns: I64, duration_ns: I64, on_gpu: Bool
+    ) -> Bool:
+        """Judge events that stand next to each other; the kinds of steps are set.
+
+        Returns
+        -------
+        (n,) bool
+        """
+        kind[(kind == EventKind.CPU_OP) & np.isin(name, self._steps)] = EventKind.ANNOTATION
+        if self._odd:  # all at once: every name may be such
+            count = int(np.count_nonzero(np.isin(name, self._odd)))
+            if count:
+                self._tally.add("integer_out_of_range", count=count)
+        keep = np.ones(start_ns.size, np.bool_)
+        for reason, found in self._doubts.of(start_ns, duration_ns, on_gpu).items():
+            at = np.flatnonzero(found)
+            if at.size:
+                where = partial(self._named, int(name[at[0]]), int(start_ns[at[0]]))
+                self._tally.add(reason, count=at.size, where=where)
+                keep &= ~found
+        return keep
+
+    def _named(self, name: int, start_ns: int) -> str:
+        self._texts = self._texts or tuple(self._names)
+        return f"{self._texts[name]!r:.80} at {start_ns / 1000:,.3f} µs"
+
+
+def _is_odd(name: str) -> bool:
+    """Whether a name holds a step or a peer that cannot be."""
+    found = _NUMBERED.match(name)
+    if not found:
+        return False
+    step, peer = found.groups()
+    return bounded(step or peer, MAX_COUNT if step else MAX_RANK) is None
 
 
 def _order(start_ns: I64, keep: Bool) -> I32 | I64 | None:
@@ -129,22 +196,6 @@ def _order(start_ns: I64, keep: Bool) -> I32 | I64 | None:
 def _short(rows: I64) -> I32 | I64:
     """Half as wide where that is enough: the largest of what is held beside the columns."""
     return rows.astype(np.int32) if rows.size < np.iinfo(np.int32).max else rows
-
-
-def _told(
-    doubtful: dict[str, Bool], start_ns: I64, collector: Collector, name: I32, tally: Tally
-) -> Bool:
-    """Count events that cannot be, and tell which are left."""
-    keep = np.ones(start_ns.size, np.bool_)
-    texts: tuple[str, ...] = ()
-    for reason, found in doubtful.items():
-        at = np.flatnonzero(found)
-        if at.size:
-            texts = texts or tuple(collector.names)
-            first = f"{texts[name[at[0]]]!r:.80} at {start_ns[at[0]] / 1000:,.3f} µs"
-            tally.add(reason, count=at.size, where=first.__str__)
-            keep &= ~found
-    return keep
 
 
 def take_lanes(collector: Collector) -> Lanes:
@@ -176,35 +227,42 @@ def take_strings(collector: Collector) -> tuple[Codes, dict[str, I32]]:
     }
 
 
-def take_kernels(
-    collector: Collector, row: I32 | None, merged: dict[str, I32]
-) -> KernelArgs:
-    """Build the launch geometries."""
-    return KernelArgs(**_rows(collector.kernels, ("geometry", "graph_node"), row, merged))
+ARGUMENTS: Final = {
+    "kernels": ("geometry", "graph_node"),
+    "syncs": WAITS,
+    "comms": (*COMM_TEXTS, *COMM_JSON, *COMM_NUMBERS, "comms_id"),
+}
+"""The columns of what belongs to some events only, beside `event`."""
 
 
-def take_syncs(collector: Collector, row: I32 | None) -> SyncArgs:
-    """Build the waits."""
-    return SyncArgs(**_rows(collector.syncs, WAITS, row, {}))
-
-
-def take_comms(collector: Collector, row: I32 | None, merged: dict[str, I32]) -> CommArgs:
-    """Build the metadata of communication."""
-    keys = (*COMM_TEXTS, *COMM_JSON, *COMM_NUMBERS, "comms_id")
-    return CommArgs(**_rows(collector.comms, keys, row, merged))
-
-
-def _rows(
-    columns: Columns, keys: tuple[str, ...], row: I32 | None, merged: dict[str, I32]
+def take_arguments(
+    collector: Collector, table: str, row: I32 | None, merged: dict[str, I32]
 ) -> dict[str, Any]:
+    """Build the columns of one of `ARGUMENTS`, in order of their events.
+
+    Parameters
+    ----------
+    collector : Collector
+        Loses them.
+    table : str
+    row : (k,) int32 or None
+        As of `take_events`.
+    merged : dict
+        As of `take_strings`.
+    """
+    columns = getattr(collector, table)
     event = columns.take("event")
     event = event if row is None else row[event].astype(np.int64)
     order = np.argsort(event, kind="stable")
     order = order[event[order] >= 0]
     rows = {"event": event[order]}
-    for key in keys:
-        column = columns.take(key)[order]
-        if key in merged and merged[key].size:
-            column = np.where(column == ABSENT, np.int32(ABSENT), merged[key][column])
-        rows[key] = column
+    for key in ARGUMENTS[table]:
+        rows[key] = recoded(columns.take(key)[order], merged.get(key))
     return rows
+
+
+def recoded(column: Any, codes: I32 | None) -> Any:
+    """Give a column of codes the merged ones; other columns have none."""
+    if codes is None or not codes.size:
+        return column
+    return np.where(column == ABSENT, np.int32(ABSENT), codes[column])
