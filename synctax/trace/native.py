@@ -112,7 +112,7 @@ class NativeCollector:
         if self._spill is None:
             return
         rows = self._scanner.rows("events") + self._refused.events.size
-        if rows >= self._spill.block_rows:
+        if rows >= self._out.events.block_rows:
             self._pass_on()
             self._joiner.take_some(self._refused)
             self._refused = Collector(self._tally, placed=True)

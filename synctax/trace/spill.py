@@ -20,8 +20,8 @@ from synctax.errors import SynctaxError
 VARIABLE: Final = "SYNCTAX_LOW_MEMORY"
 """Asks for columns in files, here and in processes that are started: 1, or a folder."""
 
-BLOCK_ROWS: Final = 1 << 16
-"""Rows that are held at a time."""
+BLOCK_BYTES: Final = 2 << 20
+"""Of rows that are held at a time; a few times as much while they are sorted."""
 
 Block = dict[str, Any]
 
@@ -38,13 +38,13 @@ class Spill:
     folder : str, optional
         On a disk with room for a sixth of the plain JSON; default: where temporary files go
         (`TMPDIR`).
-    block_rows : int
-        Rows that are held at a time; the result does not depend on it.
+    block_bytes : int
+        Of rows that are held at a time; the result does not depend on it.
     """
 
-    def __init__(self, folder: str | None = None, block_rows: int = BLOCK_ROWS) -> None:
+    def __init__(self, folder: str | None = None, block_bytes: int = BLOCK_BYTES) -> None:
         self.folder = folder or tempfile.gettempdir()
-        self.block_rows = block_rows
+        self.block_bytes = block_bytes
 
     def columns(self, **dtypes: Any) -> "SpilledColumns":
         """Make columns of no rows."""
@@ -85,11 +85,21 @@ def asked_for() -> Spill | None:
 
 
 class SpilledColumns:
-    """Columns of equal length in files, appended to; as `columns.Columns`."""
+    """Columns of equal length in files, appended to; as `columns.Columns`.
+
+    Attributes
+    ----------
+    size : int
+        How many rows there are.
+    block_rows : int
+        How many are in a block.
+    """
 
     def __init__(self, spill: Spill, dtypes: dict[str, Any]) -> None:
         self._spill = spill
         self.dtypes = {name: np.dtype(dtype) for name, dtype in dtypes.items()}
+        width = sum(dtype.itemsize for dtype in self.dtypes.values())
+        self.block_rows = max(1, spill.block_bytes // width)
         self._files: dict[str, BinaryIO] = {}
         self.size = 0
 
@@ -132,7 +142,7 @@ class SpilledColumns:
 
     def blocks(self, *names: str) -> Iterator[Block]:
         """Read all rows, or some columns of them, a block at a time."""
-        step = self._spill.block_rows
+        step = self.block_rows
         for first in range(0, self.size, step):
             last = min(first + step, self.size)
             yield {name: self.part(name, first, last) for name in names or self.dtypes}
@@ -171,8 +181,8 @@ class Numbers:
         self._spill = spill
         self.size = size
         empty = spill.columns(number=np.int32)
-        for first in range(0, size, spill.block_rows):
-            count = min(spill.block_rows, size - first)
+        for first in range(0, size, empty.block_rows):
+            count = min(empty.block_rows, size - first)
             empty.append(number=np.full(count, -1, np.int32))
         self._file = empty
         self._map = None

@@ -64,7 +64,7 @@ class _Merge:
         self._at, self._end = ends[:-1], ends[1:]
         self._heads: list[float] = list(heads)  # integers, or the end
         self._key = key
-        self._rows = spill.block_rows
+        self._rows = runs.block_rows
         self._out = spill.columns(**runs.dtypes)
 
     def run(self) -> SpilledColumns:

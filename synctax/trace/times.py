@@ -228,7 +228,7 @@ class Doubts:
         taken, skip, unfilled, good = [], 0, False, False
         for start_ns, duration_ns, on_gpu in parts():
             zero = self._zero(start_ns, duration_ns, on_gpu) if zeros else None
-            taken.append(start_ns[skip::step])
+            taken.append(start_ns[skip::step].copy())  # a view would hold the part
             skip = (skip - start_ns.size) % step
             unfilled |= zero is not None and bool(zero.any())
             good |= bool(start_ns.size) if zero is None else not zero.all()
