@@ -3,12 +3,13 @@
 import pyarrow.parquet as pq
 import pytest
 
+from synctax.overlay.container import _names
 from synctax.report.json_text import json_bytes
 from synctax.report.output import FORMATS, Output, Result, emit
 from synctax.report.page.markup import script_json
 from synctax.report.streams import visible
-from synctax.report.urls import without_secrets
 from synctax.schema import Column, Table
+from synctax.trace.urls import without_secrets
 
 
 @pytest.mark.parametrize(("text", "shown"), [
@@ -40,6 +41,11 @@ def test_whatever_is_written_leaves_them_out(write):
     assert "hunter2" not in text
     assert "0f3a" not in text
     assert "host/rank0.json" in text
+
+
+def test_what_a_file_is_called_beside_others_holds_no_secret():
+    signed = "https://me:hunter2@host/run/rank%d.json.gz?sig=0f3a/x"
+    assert _names([signed % 0, signed % 1]) == ["rank0.json.gz", "rank1.json.gz"]
 
 
 def test_rows_leave_them_out_in_every_format(tmp_path):

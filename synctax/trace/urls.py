@@ -27,6 +27,17 @@ def without_secrets(text: str) -> str:
     return _WEB_QUERY.sub(_query_left_out, _LOGIN.sub("…@", text))
 
 
+def last_part(path: str) -> str:
+    """Return what a path or URL ends in, as the name of a file.
+
+    Examples
+    --------
+    >>> last_part("https://store/run/rank0.json.gz?sig=a/b"), last_part("s3://b/rank1.json")
+    ('rank0.json.gz', 'rank1.json')
+    """
+    return without_secrets(path).removesuffix("?…").rpartition("/")[2]
+
+
 def _query_left_out(found: "re.Match[str]") -> str:
     query = found[2]
     return f"{found[1]}…{query[len(query.rstrip(_ENDS_A_PHRASE)) :]}"
