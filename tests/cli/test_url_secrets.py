@@ -26,10 +26,10 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def urls():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(EXAMPLE)))
+    server = ThreadingHTTPServer(("localhost", 0), partial(Quiet, directory=str(EXAMPLE)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    start = f"http://me:{SECRETS[0]}@127.0.0.1:{server.server_port}"
+    start = f"http://me:{SECRETS[0]}@localhost:{server.server_port}"
     yield lambda *ranks: [f"{start}/rank{n}.json.gz?sig={SECRETS[1]}" for n in ranks]
     server.shutdown()
     thread.join()
