@@ -12,6 +12,8 @@ from synctax.collectives.tax import Tax
 OVERLAPPING = 8
 """So many collectives before the last that ended are looked at for one that ended later."""
 
+_NEVER_NS = 2**63 - 1
+
 SAMPLE = 200
 """Random walks are taken to so many collectives of a group, evenly spread."""
 
@@ -90,26 +92,42 @@ def _fences(found: Matches, usable: Bool, start_ns: I64, end_ns: I64, rank: I32)
     """The latest to end of the usable collectives before each, -1 where there is none.
 
     Collectives of a group that overlap, on several streams, are few: once one is found,
-    only some before it can have ended later.
+    only some before it can have ended later. To find the first, those of the same ranks
+    are gone through, and only where the one that ended first has ended in time.
     """
     fence = np.full(len(found), ABSENT, np.int64)
     group, first = found.group.tolist(), found.first.tolist()
+    # of the same group and ranks: the usable slot before, the last one, and the least end
+    previous: dict[int, int] = {}
+    known: dict[tuple[int, bytes], tuple[int, int]] = {}
     for slot in np.flatnonzero(usable).tolist():
         own = slice(first[slot], first[slot + 1])
-        earlier, left = slot - 1, OVERLAPPING
-        while earlier >= 0 and group[earlier] == group[slot] and left:
-            other = slice(first[earlier], first[earlier + 1])
-            best = int(fence[slot])
+        key = group[slot], rank[own].tobytes()
+        earlier, least_ns = known.get(key, (ABSENT, _NEVER_NS))
+        previous[slot] = earlier
+        known[key] = slot, min(least_ns, int(end_ns[own].min()))
+        if least_ns > start_ns[own].min():
+            continue
+        while earlier >= 0 and not _ended(earlier, first, end_ns, start_ns[own]):
+            earlier = previous[earlier]
+        best, lowest = earlier, max(earlier - OVERLAPPING, -1)
+        for other in range(earlier - 1, lowest, -1):
+            if group[other] != group[slot]:
+                break
             if (
-                usable[earlier]
-                and np.array_equal(rank[other], rank[own])
-                and (end_ns[other] <= start_ns[own]).all()
-                and (best < 0 or end_ns[other.start] > end_ns[first[best]])
+                usable[other]
+                and np.array_equal(rank[first[other] : first[other + 1]], rank[own])
+                and _ended(other, first, end_ns, start_ns[own])
+                and end_ns[first[other]] > end_ns[first[best]]
             ):
-                fence[slot] = earlier
-            left -= fence[slot] >= 0
-            earlier -= 1
+                best = other
+        fence[slot] = best
     return fence
+
+
+def _ended(slot: int, first: list[int], end_ns: I64, start_ns: I64) -> bool:
+    """Whether each rank has left a collective at a time of its own."""
+    return bool((end_ns[first[slot] : first[slot + 1]] <= start_ns).all())
 
 
 def begins_ns(found: Matches, seen: Windows, fence: I64) -> I64:

@@ -10,6 +10,7 @@ from synctax.collectives.job_clocks import RankClock
 from synctax.collectives.model import RankCollectives
 from synctax.overlay.moved import Moved
 from synctax.overlay.rewrite import RankPiece
+from synctax.trace.urls import last_part
 
 SCHEMA = "synctax.overlay/1"
 """Of the file: what its beginning tells."""
@@ -86,7 +87,7 @@ def _held(about: dict[str, Any]) -> dict[str, Any]:
 def _names(paths: list[str]) -> list[str]:
     """Names of files below what they have in common."""
     if len(paths) < 2 or any("://" in path for path in paths):
-        bare = [path.rpartition("/")[2] for path in paths]
+        bare = [last_part(path) for path in paths]
         unique = len(set(bare)) == len(bare)
         return bare if unique else [f"{at}-{name}" for at, name in enumerate(bare)]
     whole = [os.path.abspath(path) for path in paths]  # noqa: PTH100 - links stay

@@ -17,6 +17,7 @@ from synctax.schema import INSPECT_FILES, INSPECT_GROUPS
 from synctax.texts import ABSENT, number, size_bytes, time_us
 from synctax.trace.assign import FileStatus
 from synctax.trace.oddities import name_some
+from synctax.trace.urls import without_secrets
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -60,10 +61,11 @@ def parts(job: Job, seen: Overview, *, every_file: bool = False) -> "list[Render
     every_file : bool
         List every file, however many are alike.
     """
-    folder = _common_folder([file.path for file in job.files])
+    # before anything is cut off, or a URL is no more known for one
+    folder = _common_folder([without_secrets(file.path) for file in job.files])
 
     def short(line: str) -> str:
-        return line.replace(folder, "") if folder else line
+        return without_secrets(line).replace(folder, "") if folder else line
 
     lines = [*_skipped(job, every_file=every_file), *_notes(job, seen)]
     return [
@@ -90,7 +92,7 @@ def _files(job: Job, folder: str, *, every_file: bool) -> "list[RenderableType]"
     head = f"{_count(len(rows), 'trace')}, {size_bytes(sum(r['size_bytes'] for r in rows))}"
     head += f", in {folder}" if folder else ""
     head += f"; a job of {_count(job.world_size, 'rank')}" if job.world_size else ""
-    names = [row["file"][len(folder) :] for row in shown]
+    names = [without_secrets(row["file"])[len(folder) :] for row in shown]
     fields = [
         Field("file", names if every_file else shortened(names), right=False),
         Field("rank", [_cell(row["rank"]) for row in shown]),

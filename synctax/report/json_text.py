@@ -5,9 +5,14 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from synctax.trace.urls import without_secrets
+
 
 def utf8(text: str) -> str:
-    """Escape what UTF-8 cannot hold."""
+    """Escape what UTF-8 cannot hold, and leave secrets out of URLs."""
+    text = without_secrets(text)
+    if text.isascii():
+        return text
     # a file name that is no UTF-8 reaches us with lone surrogates
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 

@@ -288,8 +288,10 @@ def to_json(result: Result) -> Iterator[bytes]:
 def to_csv(result: Result) -> Iterator[bytes]:
     """Encode a header and the rows; floats keep every digit, absent is empty."""
     yield f"{','.join(result.table.names)}\n".encode()
+    texts = [c.name for c in result.table.columns if c.dtype == "str"]
     for part in _parts(result):
-        text = part.to_csv(index=False, header=False, lineterminator="\n")
+        shown = part.assign(**{name: _column(part[name]) for name in texts})
+        text = shown.to_csv(index=False, header=False, lineterminator="\n")
         yield text.encode("utf-8", "backslashreplace")
 
 
@@ -360,7 +362,7 @@ def _column(values: "pd.Series[Any]") -> list[Any]:
     if values.dtype.kind == "f":
         return list(values.tolist())
     filled: list[Any] = values.astype(object).where(values.notna(), None).tolist()
-    return [v if not isinstance(v, str) or v.isascii() else utf8(v) for v in filled]
+    return [utf8(v) if isinstance(v, str) else v for v in filled]
 
 
 def _encoded(text: str, path: Path | None) -> bytes:

@@ -2,7 +2,7 @@
 
 Whatever people read goes through `visible`, so that a file, host, group or kernel whose
 name holds control characters cannot move the cursor or begin a new line. JSON, CSV and
-Parquet keep the names as they are.
+Parquet keep the names as they are, secrets of URLs aside.
 """
 
 import os
@@ -10,6 +10,8 @@ import re
 import sys
 from textwrap import wrap
 from typing import IO
+
+from synctax.trace.urls import without_secrets
 
 CLOSED_STDOUT = "stdout is closed; leave it open, or write to a file with -o FILE"
 
@@ -62,11 +64,14 @@ _INSTEAD = str.maketrans(
 def visible(text: str) -> str:
     r"""Escape what does not print: control characters, marks of direction, lone surrogates.
 
+    URLs lose what gives access (`trace.urls`).
+
     Examples
     --------
     >>> print(visible("rank0\x1b[31m\n.json"))
     rank0\x1b[31m\n.json
     """
+    text = without_secrets(text)
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -91,6 +91,8 @@ class _Scanner:
         listed_in_full = listed.closed or self._without_list()
         if not listed.found and not listed_in_full:
             tally.add("truncated", "the file ends before its events begin")
+        if GRAMMAR.list_start.search(listed.tail):
+            tally.add("second_list")
         meta = read_meta(listed.head, listed.tail, tally, closed=listed.closed)
         base_ns = base_time(collector, meta.base_time_ns, tally)
         starts, ends = collector.start_marks_ns, collector.end_marks_ns

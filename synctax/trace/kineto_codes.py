@@ -19,6 +19,8 @@ _NO_STREAM = 2**32 - 1
 _MOST_PAIRS = 256
 """Processes with their threads that are looked up as they stand: no trace has so many."""
 _PAIR = Struct("=qq")
+_MOST_DIGITS = 80
+"""Of a pointer: more than any has, and few enough that its text is read as this number."""
 
 
 class Classes(dict[tuple[str, str | None], int]):
@@ -120,7 +122,7 @@ class Handles(dict[str, int]):
             return ABSENT
         if number is not None and number < _HANDLES:
             return number
-        key = value if number is None else str(number)
+        key = value if number is None else str(number)[:_MOST_DIGITS]
         return self.setdefault(key, _HANDLES + len(self))
 
 

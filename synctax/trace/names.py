@@ -130,6 +130,11 @@ def _rule(entry: Mapping[str, Any]) -> _Rule:
     )
 
 
+_LONGEST = 1_000
+"""Characters of a function's name that are looked at: what a pattern does with one grows
+with the square of its length."""
+
+
 @lru_cache(maxsize=1 << 16)
 def kernel(name: str) -> KernelName:
     """Tell what a kernel does from its name, demangled or not.
@@ -147,6 +152,7 @@ def kernel(name: str) -> KernelName:
     'reduction'
     """
     namespace, function = _split(name)
+    function = function[:_LONGEST]
     for rule in _tables().rules:
         if rule.function.match(function) and (
             rule.namespace is None or rule.namespace.search(namespace)

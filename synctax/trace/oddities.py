@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import PurePath
 
 from synctax.notes import Note
 from synctax.trace.discover import TraceFile
 from synctax.trace.jobs import different_jobs
 from synctax.trace.numbers import MAX_RANK
+from synctax.trace.urls import last_part
 from synctax.trace.windows import Claim, Labelled, fingerprint, overlaps, repeated
 
 NAMED = 3
@@ -53,7 +53,7 @@ def rank_text(ranks: Iterable[int]) -> str:
 
 def manifest_hint(paths: Sequence[str]) -> str:
     """Say how to give ranks, with the files at hand."""
-    names = [PurePath(path).name for path in paths[:2]]
+    names = [last_part(path) for path in paths[:2]]
     lines = " / ".join(f"{name},{rank},host-a" for rank, name in enumerate(names))
     return (
         "say which file is which rank with --manifest FILE, a CSV beside them such as "

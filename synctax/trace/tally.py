@@ -17,6 +17,7 @@ DETAILS = {
     "unreadable_event": "damaged beyond repair and left out",
     "junk_between_events": "text between events was passed over",
     "truncated": "the file ends before its list of events does",
+    "second_list": "a second list of events, or a second trace, was left out",
     "metadata_damaged": "text outside the events cannot be read as a whole",
     "metadata_too_long": "text outside the events was cut",
     "start_missing": "events without ts were left out",

@@ -2,7 +2,7 @@
 
 python -m tests.trace.hostile [NAME...]
 
-Without a name, tells what kinds of files there are.
+Without a name, tells what kinds of files and kernels there are.
 """
 
 import sys
@@ -78,6 +78,9 @@ BEGINNINGS = (
 
 FILES = 300
 
+NAMES = ("ncclDevKernel_AllReduce_Sum_", "ncclKernel", "Kernel", "a::", "1a", "_Sum_<")
+"""Of kernels, many times one behind the other."""
+
 
 def told() -> None:
     from synctax.trace.sniff import sniff
@@ -90,6 +93,13 @@ def told() -> None:
                 sniff(path)
 
 
+def named() -> None:
+    from synctax.trace.names import kernel
+
+    for part in NAMES:
+        kernel("nccl" + part * (MIB // len(part)) + "!")
+
+
 def main() -> None:
     from synctax.trace.kineto import MsgspecScanner, NativeScanner
     from synctax.trace.readers import variants
@@ -97,6 +107,7 @@ def main() -> None:
 
     if not sys.argv[1:]:
         told()
+        named()
     for name in sys.argv[1:]:
         text = TEXTS[name]()
         for kind in (NativeScanner, MsgspecScanner) if variants() else (MsgspecScanner,):

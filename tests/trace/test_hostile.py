@@ -29,7 +29,7 @@ def test_the_hashes_of_such_pairs_are_one():
     assert len(set(map(hash, pairs_that_meet(100)))) == 1
 
 
-def test_telling_what_a_file_is_looks_at_each_byte_a_few_times():
+def test_telling_what_files_and_kernels_are_looks_at_each_byte_a_few_times():
     assert output() == ""
 
 

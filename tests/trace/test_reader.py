@@ -531,6 +531,17 @@ def test_json_without_a_list_of_events_is_no_trace(tmp_path):
         read(tmp_path, b'{"schemaVersion": 1, "other": []}')
 
 
+@pytest.mark.parametrize("more", [
+    b', "traceEvents": [{"ph": "X"}]}', b'} {"traceEvents": []}', b'}\n{"traceEvents":[{',
+])  # fmt: skip
+def test_a_second_list_of_events_is_not_left_out_in_silence(tmp_path, more):
+    whole = trace(*LAUNCH, indent=None).rstrip()
+    result = read(tmp_path, whole.removesuffix(b"}") + more)
+    assert len(result.events) == len(LAUNCH)
+    assert reasons(result)["second_list"] == 1
+    assert "second_list" not in reasons(read(tmp_path, whole))
+
+
 def test_text_without_end_is_given_up_before_it_fills_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("synctax.trace.chunks.MAX_OUTSIDE_BYTES", 1_000)
     data = b'{"schemaVersion": 1, "text": "' + b"x" * 10_000

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from synctax.report.streams import visible
+from synctax.trace.urls import without_secrets
 
 MAX_NAME = 400
 """Characters of one text that the page shows; the rest of a longer one is left out."""
@@ -114,7 +115,7 @@ def script_json(value: Any) -> Html:
     """
     import orjson
 
-    text = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+    text = without_secrets(orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode())
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Html(text)

@@ -309,8 +309,8 @@ static PyObject *scanner_take(PyObject *object, PyObject *args)
     Scanner *self = (Scanner *)object;
     const char *name;
     int column;
-    if (!idle(object) || !PyArg_ParseTuple(args, "si", &name, &column))
-        return NULL;
+    if (!PyArg_ParseTuple(args, "si", &name, &column) || !idle(object))
+        return NULL; /* in this order: to convert a number may let other threads run */
     Table *table = table_named(self->state, name);
     if (!table || column < 0 || column >= table->count || !table->columns[column].data)
         return PyErr_Format(PyExc_ValueError, "%s has no column %d", name, column);

@@ -142,6 +142,20 @@ def test_of_numbers_that_are_long(key, number):
         assert told_apart(native(text), python(text)) == ""
 
 
+@pytest.mark.parametrize("more", [b"", b"0", b"7", b"7" * 30])
+def test_of_pointers_that_are_long(more):
+    """Some go through the reader in Python; they are told apart by it alike."""
+    kernel = b'{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":%s,"dur":1,@}'
+    kernel = kernel.replace(b"@", b'"args":{"device":0,"stream":%s}')
+    long = b"1" * 81
+    streams = long, long + more, b'"%s%s"' % (long, more), b'"0x%s"' % (b"f" * 70)
+    events = [kernel % (ts, one) for one in streams for ts in (b"1", b"2e0")]
+    text = listed(simple(), *events, *reversed(events), simple())
+    found = native(text)
+    assert told_apart(found, python(text)) == ""
+    assert len(found.events) == 2 * len(events) + 2
+
+
 @pytest.mark.parametrize("more", [0, 1])
 @pytest.mark.parametrize("block", [1 << 16, 1 << 23])
 def test_of_the_longest_event_and_one_that_is_longer(more, block):
