@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from synctax.errors import SynctaxError
-from synctax.trace.dask_worker import SYNCTAX
+from synctax.trace.kept import SYNCTAX
 from synctax.trace.pool import available_cores
 from synctax.trace.pool_worker import WorkerLostError, worker_lost
 
