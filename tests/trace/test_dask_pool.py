@@ -14,7 +14,8 @@ import pytest
 from synctax import __version__
 from synctax.errors import BadInputError, SynctaxError
 from synctax.trace import dask_connect, dask_pool, dask_worker, readers
-from synctax.trace.dask_pool import Scheduler, narrowed, on_scheduler
+from synctax.trace.dask_pool import Scheduler, on_scheduler
+from synctax.trace.narrow import narrowed
 from synctax.trace.pool import map_files
 from synctax.trace.pool_worker import WorkerLostError
 from tests.dask_cluster import distributed, two_workers
