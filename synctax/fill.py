@@ -84,10 +84,10 @@ def _fill_one(
     if space.cached(path) is not None:
         return Outcome.THERE, ""
     before = look(path)
-    if before is None and "://" in path:
-        return Outcome.NOT_KEPT, "columns of URLs are not kept"
+    if before is not None and before.not_kept:
+        return Outcome.NOT_KEPT, before.not_kept
     trace = read_rank(path, on_bytes=on_bytes)
     if before is None or not before.unchanged:
         return Outcome.NOT_KEPT, "changed while it was read"
-    note = space.store(path, trace)
+    note = space.keep(before, trace)
     return (Outcome.KEPT, "") if note is None else (Outcome.NOT_KEPT, note.detail)

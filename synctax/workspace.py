@@ -5,14 +5,12 @@ name or not at all, the last writer wins, and what is missing is read again.
 """
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from synctax import __version__
 from synctax.errors import BadInputError, SynctaxError
 from synctax.notes import Note
 from synctax.trace import store
@@ -21,12 +19,12 @@ from synctax.trace.files import (
     SourceFile,
     absolute,
     age_s,
-    digest,
     look,
+    looks,
     remove,
-    size_of,
     starts_with,
 )
+from synctax.trace.kept import Columns
 from synctax.trace.model import RankTrace
 
 if TYPE_CHECKING:
@@ -100,33 +98,27 @@ class Workspace:
         A file that changed while it was read is not kept. That keeping fails is no news
         here: many workers would tell what `prepare` or `record_measure` tells once.
         """
-        trace = self.cached(path)
-        if trace is not None:
-            return trace
-        before = look(path)
-        trace = read()
-        if before is not None and before.unchanged:
-            self._keep(before, trace)
-        return trace
+        return self._columns.read(path, read, self._keep)
 
     def cached(self, path: str) -> RankTrace | None:
         """Load the columns of a file as it is now; None where there are none."""
-        source = look(path)
-        if source is None:
-            return None
-        try:
-            trace = store.load(self._entry(source))
-        except store.StoreError:
-            return None
-        return replace(trace, path=path)
+        trace = self._columns.load(look(path))
+        return None if trace is None else replace(trace, path=path)
+
+    def keep(self, source: SourceFile, trace: RankTrace) -> Note | None:
+        """Keep the columns of a file in the state it was read in.
+
+        Columns of earlier states of the file are dropped. The note says why that failed,
+        if it did, or why nothing of the file may be kept (`SourceFile.not_kept`).
+        """
+        if source.not_kept:
+            return self._not_kept(1, source)
+        return self._keep(source, trace)
 
     def store(self, path: str, trace: RankTrace) -> Note | None:
-        """Keep the columns of a file; the note says why that failed, if it did.
-
-        Columns of earlier states of the file are dropped. Of URLs nothing is kept.
-        """
+        """Keep the columns of a file as it is now; as `keep`."""
         source = look(path)
-        return None if source is None else self._keep(source, trace)
+        return None if source is None else self.keep(source, trace)
 
     def record_measure(
         self,
@@ -148,11 +140,12 @@ class Workspace:
         options : mapping, optional
             Whatever else changes the result, as JSON can hold it.
         """
+        local = [path for path in files if "://" not in path]  # what changes is told of
         record = LastMeasure(
             targets=tuple(absolute(target) for target in targets),
             manifest=None if manifest is None else absolute(manifest),
             options=dict(options or {}),
-            files=tuple(source for source in map(look, files) if source is not None),
+            files=tuple(source for source in map(look, local) if source is not None),
             when=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         text = json.dumps({"version": _RECORD_VERSION, **asdict(record)}, indent=1)
@@ -161,7 +154,7 @@ class Workspace:
             store.write_atomically(self._record, text.encode())
         except OSError as error:
             return self._unwritable(error)
-        return self._incomplete(record.files)
+        return self._incomplete(files, record.files)
 
     def last_measure(self) -> LastMeasure:
         """Recall what was measured last.
@@ -274,22 +267,14 @@ class Workspace:
     def prune(self) -> int:
         """Drop columns whose source changed or vanished, and dead temporary files.
 
+        Stores are not asked: columns of a URL go when nobody wanted them for a month.
+
         Returns
         -------
         int
             How many sources had columns dropped.
         """
-        dropped = 0
-        entries: dict[str, list[Path]] = {}
-        for entry in self._columns.glob("*.arrow"):
-            entries.setdefault(entry.stem.rpartition("-")[0], []).append(entry)
-        for owner in self._columns.glob("*.source"):
-            source = look(os.fsdecode(owner.read_bytes()))
-            kept = None if source is None else self._entry(source)
-            stale = [entry for entry in entries.get(owner.stem, []) if entry != kept]
-            if source is None:
-                stale.append(owner)
-            dropped += sum(map(remove, stale)) > 0
+        dropped = self._columns.prune()
         for left in self.directory.rglob(f"*{store.TEMPORARY_SUFFIX}"):
             if age_s(left) > STALE_TEMPORARY_S:
                 remove(left)
@@ -303,13 +288,13 @@ class Workspace:
     @property
     def size_bytes(self) -> int:
         """What the stored columns take on disk."""
-        return sum(size_of(entry) for entry in self._columns.glob("*.arrow"))
+        return self._columns.size_bytes
 
     # -------------------------------------------------------------------- private
 
     @property
-    def _columns(self) -> Path:
-        return self.directory / "columns"
+    def _columns(self) -> Columns:
+        return Columns(self.directory / "columns")
 
     @property
     def _ignore(self) -> Path:
@@ -342,9 +327,11 @@ class Workspace:
         except OSError:  # `prepare` says that nothing can be kept there
             return True
         ignores = starts_with(self._ignore, _IGNORE)
-        if ignores and self._columns.is_dir():
+        if ignores and self._columns.directory.is_dir():
             return True
-        ours = {self._columns.name, "probe"} | ({self._ignore.name} if ignores else set())
+        ours = {self._columns.directory.name, "probe"} | (
+            {self._ignore.name} if ignores else set()
+        )
         from synctax.evt.tax_file import SCHEMA
 
         tax_start = f'{{\n "schema": "{SCHEMA}"'.encode()
@@ -356,44 +343,42 @@ class Workspace:
 
     def _create(self) -> None:
         # none is made on a machine that does not see it: nobody would know of it
-        self._columns.mkdir(parents=errand() is None, exist_ok=True)
+        self._columns.directory.mkdir(parents=errand() is None, exist_ok=True)
         if not self._ignore.exists():
             store.write_atomically(self._ignore, _IGNORE)
 
-    def _entry(self, source: SourceFile) -> Path:
-        reader = f"{__version__} {store.PARSER_VERSION}"
-        state = f"{source.size_bytes} {source.mtime_ns} {reader}"
-        return self._columns / f"{digest(source.path)}-{digest(state)}.arrow"
-
-    def _owner(self, source: SourceFile) -> Path:
-        """Name the file that tells whose columns these are, for when the source is gone."""
-        return self._columns / f"{digest(source.path)}.source"
-
     def _keep(self, source: SourceFile, trace: RankTrace) -> Note | None:
-        entry = self._entry(source)
-        owner = self._owner(source)
         try:
             self._create()
-            store.write_atomically(owner, os.fsencode(source.path))
-            store.save(trace, entry)
+            self._columns.keep(source, trace)
         except OSError as error:
             return self._unwritable(error)
-        for other in self._columns.glob(f"{owner.stem}-*.arrow"):
-            if other != entry:
-                remove(other)
         return None
 
-    def _incomplete(self, files: Sequence[SourceFile]) -> Note | None:
+    def _incomplete(self, files: Sequence[str], local: Sequence[SourceFile]) -> Note | None:
         """Find files whose columns were to be kept, and are not."""
-        lost = [f for f in files if self._owner(f).exists() > self._entry(f).exists()]
-        if not lost:
-            return None
+        lost = self._columns.lost(local)
+        if lost:
+            return Note(
+                "workspace_incomplete",
+                len(lost),
+                f"{self.directory}: the columns of these files could not be kept, perhaps "
+                "for want of space; a later command reads them again",
+                lost[0].path,
+            )
+        urls = [path for path in files if "://" in path and self._columns.lacks(path)]
+        refused = [
+            source for source in looks(urls) if source is not None and source.not_kept
+        ]
+        return self._not_kept(len(refused), refused[0]) if refused else None
+
+    def _not_kept(self, count: int, source: SourceFile) -> Note:
         return Note(
-            "workspace_incomplete",
-            len(lost),
-            f"{self.directory}: the columns of these files could not be kept, perhaps for "
-            "want of space; a later command reads them again",
-            lost[0].path,
+            "workspace_url",
+            count,
+            f"columns of these URLs are not kept: {source.not_kept}; a later command reads "
+            "them again",
+            source.path,
         )
 
     def _unwritable(self, error: OSError) -> Note:

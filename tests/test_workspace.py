@@ -6,15 +6,17 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from synctax import workspace as module
 from synctax.errors import BadInputError, SynctaxError
 from synctax.evt.tax_file import builtin, to_json
-from synctax.trace import files, store
+from synctax.trace import files, kept, store
+from synctax.trace.files import look
 from synctax.trace.model import (
     CommArgs,
     Events,
@@ -118,7 +120,7 @@ def test_columns_are_void_when(workspace, source, change, monkeypatch):
     elif change == "parser":
         monkeypatch.setattr(store, "PARSER_VERSION", store.PARSER_VERSION + 1)
     elif change == "release":
-        monkeypatch.setattr(module, "__version__", "99.0")
+        monkeypatch.setattr(kept, "SYNCTAX", "99.0")
     else:
         columns(workspace)[0].write_bytes(b"")
     assert workspace.cached(source) is None
@@ -141,12 +143,129 @@ def test_a_file_that_changes_while_it_is_read_is_not_kept(workspace, source):
     assert workspace.cached(source) is None
 
 
-def test_a_url_is_read_every_time(workspace):
-    url = "s3://bucket/rank0_trace.json"
+# ------------------------------------------------------------------------------- URLs
+
+
+class Store:
+    """A store that tells of its files what a test says."""
+
+    def __init__(self):
+        self.files = {}
+        self.asked = 0
+
+    def invalidate_cache(self, path):
+        pass
+
+    def info(self, path):
+        self.asked += 1
+        if path not in self.files:
+            raise FileNotFoundError(path)
+        return {"type": "file", "size": 3, **self.files[path]}
+
+    def modified(self, path):
+        raise NotImplementedError
+
+
+URL = "s3://bucket/rank0.json"
+
+
+@pytest.fixture
+def remote(monkeypatch):
+    """What is at `URL` is told from here."""
+    core = pytest.importorskip("fsspec").core
+    found = Store()
+    found.files[URL] = {"ETag": '"1"'}
+    monkeypatch.setattr(core, "url_to_fs", lambda url: (found, url))
+    return found
+
+
+def test_a_url_is_read_once_while_its_store_tells_the_same(workspace, remote):
+    assert workspace.read(URL, lambda: trace(URL, rank=5)).meta.rank == 5
+    assert workspace.read(URL, never).meta.rank == 5
+    remote.files[URL] = {"ETag": '"2"'}
+    assert workspace.cached(URL) is None
+    assert workspace.read(URL, lambda: trace(URL, rank=6)).meta.rank == 6
+    assert len(columns(workspace)) == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({}, "neither a checksum nor when it was changed"),
+        ({"ETag": 'W/"1"'}, "neither a checksum nor"),
+        ({"Last-Modified": "whenever"}, "neither a checksum nor"),
+        ({"LastModified": time.time() + 5}, "it changed in the last 60 s"),
+    ],
+)
+def test_a_url_whose_changes_cannot_be_seen_is_not_kept(workspace, remote, told, why):
+    remote.files[URL] = told
+    assert workspace.read(URL, lambda: trace(URL)).path == URL
+    note = workspace.store(URL, trace(URL))
+    assert note.reason == "workspace_url"
+    assert why in note.detail
+    assert workspace.cached(URL) is None
+    assert not columns(workspace)
+    assert workspace.record_measure([URL], [URL]) == note
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"Last-Modified": "Tue, 01 Dec 2020 07:00:00 GMT"},
+        {"updated": "2020-12-01T07:00:00+00:00"},
+        {"last_modified": datetime.fromisoformat("2020-12-01T07:00:00")},
+        {"mtime": 1606806000.0},
+    ],
+)
+def test_a_time_of_long_ago_is_enough(workspace, remote, told):
+    remote.files[URL] = told
+    assert look(URL).mtime_ns == 1_606_806_000_000_000_000
+    workspace.store(URL, trace(URL))
+    assert workspace.cached(URL) is not None
+
+
+@pytest.mark.parametrize(
+    "url", ["https://host/rank0.json?signature=x", "s3://key:secret@bucket/rank0.json"]
+)
+def test_secrets_of_a_url_are_not_written_down(workspace, remote, url):
+    remote.files[url] = {"ETag": '"1"'}
+    assert "password or a signature" in workspace.store(url, trace(url)).detail
     assert workspace.read(url, lambda: trace(url)).path == url
-    assert workspace.store(url, trace(url)) is None
-    assert workspace.cached(url) is None
     assert not workspace.directory.exists()
+
+
+def test_a_url_that_changes_while_it_is_read_is_not_kept(workspace, remote):
+    def read():
+        remote.files[URL] = {"ETag": '"2"'}
+        return trace(URL)
+
+    workspace.read(URL, read)
+    assert not columns(workspace)
+
+
+def test_a_url_that_is_not_there_or_whose_store_is_away_is_read_every_time(
+    workspace, remote
+):
+    remote.files.clear()
+    assert workspace.read(URL, lambda: trace(URL)).path == URL
+    assert workspace.store(URL, trace(URL)) is None
+    assert workspace.cached(URL) is None
+    assert workspace.record_measure([URL], [URL]) is None
+
+
+def test_pruning_asks_no_store_and_drops_what_nobody_wanted_for_long(workspace, remote):
+    workspace.store(URL, trace(URL))
+    remote.asked = 0
+    assert workspace.prune() == 0
+    old_s = time.time() - kept.UNUSED_S - 1
+    for file in (workspace.directory / "columns").iterdir():
+        os.utime(file, (old_s, old_s))
+    assert remote.asked == 0
+    workspace.cached(URL)  # somebody wants it
+    assert workspace.prune() == 0
+    os.utime(columns(workspace)[0], (old_s, old_s))
+    assert workspace.prune() == 1
+    assert not list((workspace.directory / "columns").iterdir())
 
 
 def test_git_ignores_the_workspace(workspace, source):

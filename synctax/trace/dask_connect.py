@@ -1,19 +1,19 @@
 """Connects to a Dask cluster, and says in words what is wrong with one."""
 
+import asyncio
 import json
 import logging
-import socket
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from synctax.errors import SynctaxError
-from synctax.trace.dask_worker import SYNCTAX
+from synctax.trace.kept import SYNCTAX
 from synctax.trace.pool import available_cores
 from synctax.trace.pool_worker import WorkerLostError, worker_lost
 
@@ -30,7 +30,6 @@ ANSWERS_WITHIN_S: Final = 5
 
 REMEDY: Final = "give the workers more of it, or fewer threads each"
 
-_AGAIN_S: Final = 0.2
 _ENDS_WITHIN_S: Final = 20
 _WORKER_ANSWERS_WITHIN: Final = "10s"
 
@@ -124,44 +123,54 @@ def _reached(address: str) -> Connection:
     try:
         if "://" not in address and Path(address).is_file():
             place = json.loads(Path(address).read_bytes())["address"]
-        host, port = get_address_host_port(place)
+        get_address_host_port(place)
     except (ValueError, TypeError, KeyError, OSError, ImportError) as error:
         raise SynctaxError(
             f"{address} is no address of a Dask scheduler ({error}); give one like "
             "tcp://host:8786, the file of `dask scheduler --scheduler-file`, or local"
         ) from error
     try:
-        _listens(host, port)
-        with quiet():
-            client = Client(place, timeout=ANSWERS_WITHIN_S, set_as_default=False)
-    except (OSError, TimeoutError) as error:
+        kind = _asked(place)
+    except Exception as error:  # what answers may be anything
+        told = f" ({error}); check" if str(error) else "; check"
         raise SynctaxError(
-            f"no Dask scheduler answers at {place} within {ANSWERS_WITHIN_S} s; check "
-            "that `dask scheduler` runs there and that its port can be reached from here"
+            f"no Dask scheduler answers at {place} within {ANSWERS_WITHIN_S} s{told} that "
+            "`dask scheduler` runs there and that its port can be reached from here"
         ) from error
+    if kind != "Scheduler":
+        raise SynctaxError(
+            f"at {place} is a {kind.lower()} of Dask; give the address of its scheduler"
+        )
+    with quiet():
+        client = Client(place, timeout=ANSWERS_WITHIN_S, set_as_default=False)
     return Connection(client, f"the scheduler at {place}")
 
 
-def _listens(host: str, port: int) -> None:
-    """Wait for a scheduler that may just be starting.
-
-    A client that meets none leaves a thread behind.
+def _asked(place: str) -> str:
+    """Ask who is there: a client waits for ever on what takes its call and says nothing.
 
     Raises
     ------
-    OSError
-        If nothing listens there in time.
+    Exception
+        If nobody says so in time.
     """
-    deadline_s = time.monotonic() + ANSWERS_WITHIN_S
-    while True:
-        try:
-            socket.create_connection((host, port), ANSWERS_WITHIN_S).close()
-        except OSError:
-            if time.monotonic() + _AGAIN_S > deadline_s:
-                raise
-            time.sleep(_AGAIN_S)
-        else:
-            return
+
+    async def ask() -> str:
+        from distributed.core import rpc
+        from distributed.security import Security
+
+        options = Security().get_connection_args("client")
+        with quiet():
+            async with rpc(place, timeout=ANSWERS_WITHIN_S, connection_args=options) as it:
+                identity = await it.identity()
+        return str(identity["type"])
+
+    async def in_time() -> str:
+        return await asyncio.wait_for(ask(), ANSWERS_WITHIN_S)
+
+    # in a thread: in a notebook a loop runs in this one
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, in_time()).result()
 
 
 @contextmanager

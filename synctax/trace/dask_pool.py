@@ -2,9 +2,8 @@
 
 import os
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
-from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
 from types import TracebackType
@@ -24,6 +23,7 @@ from synctax.trace.dask_connect import (
     warned,
 )
 from synctax.trace.dask_worker import UNFIT, VERSION, Answer, Terms, answer
+from synctax.trace.narrow import narrowed
 from synctax.trace.pool import size_bytes
 from synctax.trace.pool_worker import OnBytes, worker_lost
 from synctax.trace.readers import VARIABLE
@@ -145,26 +145,6 @@ class Scheduler:
                 return run.collect()
             finally:
                 run.end()
-
-
-def narrowed(function: Callable[..., T], path: str) -> Callable[..., T]:
-    """Leave in mappings by path, that are bound to a function, what belongs to one path.
-
-    All of it to every worker would make what travels grow with the square of the ranks.
-
-    >>> narrowed(partial(print, sep={"a": 1, "b": 2}), "b").keywords
-    {'sep': {'b': 2}}
-    """
-    if not isinstance(function, partial):
-        return function
-
-    def own(value: Any) -> Any:
-        if isinstance(value, Mapping) and path in value:
-            return {path: value[path]}
-        return narrowed(value, path) if isinstance(value, partial) else value
-
-    keywords = {name: own(value) for name, value in function.keywords.items()}
-    return partial(narrowed(function.func, path), *map(own, function.args), **keywords)
 
 
 class _Run:

@@ -4,21 +4,18 @@ import pickle
 import socket
 import time
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any, TypedDict
 
 from synctax.errors import SynctaxError
 from synctax.trace.errand import Errand, located, on_errand
+from synctax.trace.kept import SYNCTAX
 from synctax.trace.pool_worker import OnBytes, attempt, silent
 from synctax.trace.readers import chosen
 from synctax.trace.store import PARSER_VERSION
 
 TOLD_EVERY_S = 1.0
 """How often a file that takes long tells how far it is: the scheduler passes it on."""
-
-# by name: an import of the package would be one of all that it offers
-SYNCTAX: str = import_module("synctax").__version__
 
 VERSION = f"{SYNCTAX} (columns {PARSER_VERSION})"
 """Of what workers and the process that asks must have in common."""

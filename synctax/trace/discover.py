@@ -15,11 +15,8 @@ from pathlib import Path, PurePath
 from synctax.errors import BadInputError
 from synctax.trace.filenames import bare_ranks, read_name
 from synctax.trace.folders import walk
-from synctax.trace.remote import URL, files_of
+from synctax.trace.remote import LOOKS_AT_A_TIME, URL, files_of
 from synctax.trace.sniff import Format, sniff
-
-LOOKS_AT_A_TIME = 16
-"""Files of a store that are looked at together."""
 
 MANIFEST_COLUMNS = ("file", "rank", "host")
 

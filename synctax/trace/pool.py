@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 from synctax.errors import SynctaxError
+from synctax.trace.narrow import OverPaths
 from synctax.trace.pool_worker import (
     Function,
     OnBytes,
@@ -99,19 +100,13 @@ def map_files(
             on_progress(paths[at], count)
 
     return map_tasks(
-        partial(_of_path, function, tuple(paths)),
+        OverPaths(function, tuple(paths)),
         paths,
         order=sorted(range(len(paths)), key=lambda at: -size_bytes(paths[at])),
         workers=workers,
         on_progress=None if on_progress is None else told,
         meanwhile=meanwhile,
     )
-
-
-def _of_path(
-    function: Callable[[str, OnBytes], T], paths: Sequence[str], at: int, on_bytes: OnBytes
-) -> T:
-    return function(paths[at], on_bytes)
 
 
 def map_tasks(  # noqa: PLR0913 - each choice is one of its own
@@ -170,9 +165,9 @@ def map_tasks(  # noqa: PLR0913 - each choice is one of its own
     count = min(workers or available_cores(), len(names))
     if count > 1:
         report = on_progress is not None
-        new = _Crew(names, range(len(names)) if order is None else order)
-        with _started(count, function, new, report=report) as crew:
-            another = partial(_add, crew, function, report=report) if go_on else None
+        new = _Crew(function, names, range(len(names)) if order is None else order)
+        with _started(count, new, report=report) as crew:
+            another = partial(_add, crew, report=report) if go_on else None
             return crew.collect(on_progress, another, meanwhile)
     return [
         _here(function, at, name, on_progress, go_on=go_on) for at, name in enumerate(names)
@@ -216,13 +211,19 @@ class _Worker:
 
     process: BaseProcess
     connection: Connection
+    spawned: bool
     index: int | None = None
 
 
 class _Crew:
     """The workers of one call of `map_tasks`."""
 
-    def __init__(self, names: Sequence[str], order: Sequence[int]) -> None:
+    def __init__(
+        self, function: Function[Any], names: Sequence[str], order: Sequence[int]
+    ) -> None:
+        self.function = function
+        # what is pickled goes with the task that needs it, and not to every worker
+        self.apart = function if isinstance(function, OverPaths) else None
         self.names = names
         self.workers: list[_Worker] = []
         self.queue = iter(order)
@@ -268,9 +269,11 @@ class _Crew:
     def _assign(self, worker: _Worker) -> None:
         worker.index = next(self.queue, None)
         if worker.index is not None:
+            apart = self.apart if worker.spawned else None
+            own = None if apart is None else apart.own(worker.index)
             # a worker that is gone is found where its answer is read
             with suppress(OSError):
-                worker.connection.send(worker.index)
+                worker.connection.send((worker.index, own))
 
     def _drop(self, worker: _Worker) -> None:
         """End one worker, if it has not ended."""
@@ -314,14 +317,12 @@ def _end(workers: Sequence[_Worker], *, at_once: bool) -> None:
 
 
 @contextmanager
-def _started(
-    count: int, function: Function[Any], crew: _Crew, *, report: bool
-) -> Iterator[_Crew]:
+def _started(count: int, crew: _Crew, *, report: bool) -> Iterator[_Crew]:
     context = _context()
     at_once = True
     try:
         with _interrupt_held():
-            _start(crew, count, function, context, report=report)
+            _start(crew, count, context, report=report)
         yield crew
         at_once = False
     finally:
@@ -329,15 +330,15 @@ def _started(
             crew.stop(at_once=at_once)
 
 
-def _start(
-    crew: _Crew, count: int, function: Function[Any], context: Context, *, report: bool
-) -> None:
+def _start(crew: _Crew, count: int, context: Context, *, report: bool) -> None:
+    spawned = isinstance(context, SpawnContext)
+    function = None if spawned and crew.apart is not None else crew.function
     for _ in range(count):
         ours, theirs = context.Pipe()
         # A forked worker inherits our ends of the pipes: it must close them, or its
         # siblings would never see that we are gone.
         inherited = [w.connection for w in crew.workers] + [ours]
-        if isinstance(context, SpawnContext):
+        if spawned:
             inherited = []
         process = context.Process(
             target=work,
@@ -350,14 +351,14 @@ def _start(
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
         theirs.close()
-        crew.workers.append(_Worker(process, ours))
+        crew.workers.append(_Worker(process, ours, spawned))
 
 
-def _add(crew: _Crew, function: Function[Any], *, report: bool) -> None:
+def _add(crew: _Crew, *, report: bool) -> None:
     """Start one more worker."""
     context = _context()  # other threads may run by now
     with _interrupt_held():
-        _start(crew, 1, function, context, report=report)
+        _start(crew, 1, context, report=report)
 
 
 def _context() -> Context:

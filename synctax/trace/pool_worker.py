@@ -84,11 +84,14 @@ def worker_lost(
 def work(
     connection: Connection,
     inherited: list[Connection],
-    function: Function[Any],
+    function: Function[Any] | None,
     names: Sequence[str],
     report: bool,
 ) -> None:
-    """Answer one task after the other, until the parent wants no more or is gone."""
+    """Answer one task after the other, until the parent wants no more or is gone.
+
+    Without a function, one comes with each task.
+    """
     # Held since before the fork, so that none meets the parent's handler.
     signal.signal(signal.SIGTERM, _leave)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -103,9 +106,9 @@ def work(
 
     try:
         while True:
-            at = connection.recv()
+            at, own = connection.recv()
             emit = send if report else silent
-            connection.send_bytes(attempt(function, at, names[at], emit))
+            connection.send_bytes(attempt(function or own, at, names[at], emit))
     except (EOFError, OSError):
         return  # the parent wants no more, or is gone
 

@@ -3,10 +3,23 @@
 import glob
 import io
 import re
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from synctax.errors import BadInputError, SynctaxError
+
+LOOKS_AT_A_TIME: Final = 16
+"""Files of a store that are looked at together."""
+
+_TAGS: Final = (
+    "ETag", "etag", "generation", "md5Hash", "Content-MD5", "Digest", "VersionId",
+)  # fmt: skip
+"""Of what a store tells of a file, whatever differs when the content does."""
+
+_TIMES: Final = ("LastModified", "last_modified", "Last-Modified", "updated", "mtime")
+"""What stores call the time of the last change."""
 
 URL: Final = re.compile(r"^[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
@@ -53,6 +66,7 @@ def files_of(url: str) -> list[RemoteFile]:
         ) from None
     try:
         system, path = fsspec.core.url_to_fs(url)
+        system.invalidate_cache()  # of listings, which may be as old as this process
         found: dict[str, Any]
         if system.isdir(path):
             found = system.find(path, detail=True)
@@ -69,6 +83,64 @@ def files_of(url: str) -> list[RemoteFile]:
         ]
     except Exception as error:  # every store has its own
         raise BadInputError(f"{url} cannot be read: {why(url, error)}") from error
+
+
+def state_of(url: str) -> tuple[int, int, str]:
+    """Ask a store what it has under a URL now.
+
+    Returns
+    -------
+    size_bytes : int
+    mtime_ns : int
+        Time of the last change; 0 where the store tells none.
+    tag : str
+        Checksums and versions of the content; empty where the store tells none. What only
+        promises content that means the same (`W/`) is none.
+
+    Raises
+    ------
+    OSError
+        If there is nothing, or the store cannot be asked.
+    """
+    try:
+        import fsspec
+
+        system, path = fsspec.core.url_to_fs(url)
+        system.invalidate_cache(path)
+        has = system.info(path)
+        if has["type"] == "directory":
+            raise IsADirectoryError(url)
+        tags = [f"{key}={has[key]}" for key in _TAGS if _strong(has.get(key))]
+        return int(has["size"] or 0), _changed_ns(system, path, has), " ".join(tags)
+    except Exception as error:  # every store has its own
+        raise OSError(why(url, error)) from error
+
+
+def _strong(tag: Any) -> bool:
+    return bool(tag) and not str(tag).startswith("W/")
+
+
+def _changed_ns(system: Any, path: str, has: dict[str, Any]) -> int:
+    from synctax.arrays import NS_PER_S
+
+    told = next((has[key] for key in _TIMES if has.get(key)), None)
+    if told is None:
+        with suppress(NotImplementedError):
+            told = system.modified(path)
+    if isinstance(told, str):
+        told = _read_time(told)
+    if isinstance(told, datetime):
+        told = (told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp()
+    return round(told * NS_PER_S) if isinstance(told, (int, float)) else 0
+
+
+def _read_time(text: str) -> datetime | None:
+    from email.utils import parsedate_to_datetime
+
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        with suppress(ValueError):
+            return read(text)
+    return None
 
 
 def opened(url: str, block_bytes: int) -> io.RawIOBase:

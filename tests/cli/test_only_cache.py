@@ -13,7 +13,7 @@ import pytest
 from synctax import fill as module
 from synctax.collectives import load
 from synctax.fill import Outcome, fill
-from synctax.trace import store
+from synctax.trace import files, store
 from synctax.trace.discover import TraceFile
 from synctax.workspace import Workspace
 from tests.conftest import ROOT, assert_in_words
@@ -24,7 +24,7 @@ KILLED = """
 import os, signal
 from pathlib import Path
 from synctax.cli import main
-from synctax.trace import store
+from synctax.trace import files, store
 
 whole, calls = store.write_atomically, []
 
@@ -197,7 +197,28 @@ def test_a_file_that_changes_meanwhile_is_not_kept(traces, tmp_path, monkeypatch
     assert not list(Path(space.directory).rglob("*.arrow"))
 
 
-def test_of_urls_nothing_is_kept(tmp_path):
-    (told,) = fill([TraceFile("memory://rank0.json", 1)], Workspace(tmp_path / "space"))
+@pytest.fixture
+def stored(traces):
+    """A trace in a store that tells times and no checksums."""
+    system = pytest.importorskip("fsspec").filesystem("memory")
+    system.store.clear()
+    system.pipe("/run/rank0.json.gz", (traces / "rank0.json.gz").read_bytes())
+    return TraceFile("memory://run/rank0.json.gz", 1)
+
+
+def test_columns_of_a_url_are_kept(stored, tmp_path, monkeypatch):
+    space = Workspace(tmp_path / "space")
+    space.prepare()
+    monkeypatch.setattr(files, "SETTLED_S", 0)
+    assert [fill([stored], space)[0].outcome for _ in range(2)] == [
+        Outcome.KEPT,
+        Outcome.THERE,
+    ]
+
+
+def test_a_url_that_changed_just_now_is_not_read_for_nothing(stored, tmp_path):
+    space = Workspace(tmp_path / "space")
+    (told,) = fill([stored], space)
     assert told.outcome is Outcome.NOT_KEPT
-    assert "URLs" in told.reason
+    assert told.reason == "its store tells no checksum, and it changed in the last 60 s"
+    assert not space.directory.exists()

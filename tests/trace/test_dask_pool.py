@@ -14,7 +14,8 @@ import pytest
 from synctax import __version__
 from synctax.errors import BadInputError, SynctaxError
 from synctax.trace import dask_connect, dask_pool, dask_worker, readers
-from synctax.trace.dask_pool import Scheduler, narrowed
+from synctax.trace.dask_pool import Scheduler
+from synctax.trace.narrow import narrowed
 from synctax.trace.on_scheduler import on_scheduler
 from synctax.trace.pool import map_files
 from synctax.trace.pool_worker import WorkerLostError
@@ -186,6 +187,20 @@ def test_a_scheduler_that_does_not_answer_is_named(paths, monkeypatch):
         address = f"tcp://localhost:{taken.getsockname()[1]}"
         with pytest.raises(SynctaxError, match=f"no Dask scheduler answers at {address}"):
             Scheduler(address).map_files(functions.size, paths)
+
+
+def test_what_takes_the_call_and_says_nothing_is_no_scheduler(paths, monkeypatch):
+    monkeypatch.setattr(dask_connect, "ANSWERS_WITHIN_S", 0.5)
+    with socket.create_server(("localhost", 0)) as mute:
+        address = f"tcp://localhost:{mute.getsockname()[1]}"
+        with pytest.raises(SynctaxError, match=f"no Dask scheduler answers at {address}"):
+            Scheduler(address).map_files(functions.size, paths)
+
+
+def test_the_address_of_a_worker_is_none_of_a_scheduler(cluster, paths):
+    worker = next(iter(cluster.scheduler.workers))  # others have ended by now
+    with pytest.raises(SynctaxError, match=f"at {worker} is a worker of Dask"):
+        Scheduler(worker).map_files(functions.size, paths)
 
 
 @pytest.mark.parametrize("address", ["host", "tcp://host:port", "moon://host:1", "a.json"])

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,7 @@ def divide(path, on_bytes):
 class PickyError(Exception):
     def __init__(self, what, *, where):
         super().__init__(what)
+        self.where = lambda: where  # Dask, once it is imported, helps with less
 
 
 def raise_unpicklable(path, on_bytes):
@@ -125,7 +127,7 @@ def worker(paths):
         def ask():
             with ours:
                 for index in indices:
-                    ours.send(index)
+                    ours.send((index, None))
                     heard.append(pickle.loads(ours.recv_bytes()))
                     while heard[-1][0] == "progress":
                         heard.append(pickle.loads(ours.recv_bytes()))
@@ -164,6 +166,24 @@ def test_results_are_the_same_from_forked_and_spawned_workers(paths, start):
     assert all(r.flags.writeable for r in results)
 
 
+class Words(dict):
+    """Words by path, which only few of them may be pickled of at a time."""
+
+    def __reduce__(self):
+        raise AssertionError("all of them travelled")
+
+
+def own_words(path, on_bytes, *, words):
+    return words[path], len(words)
+
+
+def test_to_a_spawned_worker_goes_what_its_task_needs(paths, start):
+    words = Words({path: f"of {path}" for path in paths})
+    found = map_files(partial(own_words, words=words), paths, workers=2)
+    assert [word for word, _ in found] == [f"of {path}" for path in paths]
+    assert {count for _, count in found} <= {1, len(paths)}
+
+
 def test_a_worker_answers_until_its_parent_is_gone(worker):
     assert worker(size, [9, 0, 3]) == [
         ("progress", 900), ("done", 900), ("done", 0), ("progress", 300), ("done", 300),
@@ -190,7 +210,7 @@ def test_a_worker_whose_parent_is_gone_ends_within_a_file(paths):
         ours.close()
         on_bytes(PROGRESS_BYTES)
 
-    ours.send(0)
+    ours.send((0, None))
     try:
         with theirs, pytest.raises(SystemExit, match="1"):
             work(theirs, [], leave_parent, paths, report=True)
@@ -207,8 +227,8 @@ def test_a_worker_that_is_stopped_at_once_does_not_meet_the_handler_of_its_paren
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit("the parent's"))
     try:
         for _ in range(20):
-            new = pool._Crew(paths, range(len(paths)))
-            with pool._started(2, size, new, report=False) as crew:
+            new = pool._Crew(size, paths, range(len(paths)))
+            with pool._started(2, new, report=False) as crew:
                 for worker in crew.workers:
                     worker.process.terminate()
             assert {w.process.exitcode for w in crew.workers} <= {0, 1}

@@ -8,10 +8,12 @@ import sys
 
 import pytest
 
+from synctax.collectives import load
 from synctax.errors import BadInputError, SynctaxError
 from synctax.trace.discover import discover
 from synctax.trace.kineto import read_rank
 from synctax.trace.source import open_file
+from synctax.workspace import Workspace
 from tests.conftest import ROOT, assert_in_words
 
 pytest.importorskip("s3fs", reason="needs s3fs, which reads s3://")
@@ -209,3 +211,74 @@ def test_a_look_at_a_file_does_not_fetch_all_of_it(s3, monkeypatch):
     with open_file("s3://bucket/run/big.json") as file:
         assert len(file.read()) == 2_000_000
     s3.delete_object(Bucket="bucket", Key="run/big.json")
+
+
+# ---------------------------------------------------------------------- columns kept
+
+
+def test_columns_of_a_run_are_kept_and_nothing_is_fetched_again(
+    s3, run, monkeypatch, tmp_path
+):
+    asked = ("measure", "s3://bucket/run/", "--format", "json")
+    fresh = run(*asked, "--no-cache")
+    asked += ("--workspace", tmp_path / "space")
+    first = run(*asked)
+    assert first.stdout == fresh.stdout
+    assert first.stderr == fresh.stderr
+
+    def read_rank(path, **options):
+        raise AssertionError(f"{path} was read")
+
+    monkeypatch.setattr(load, "read_rank", read_rank)
+    assert run(*asked).stdout == fresh.stdout
+
+
+def test_an_object_that_is_replaced_under_its_key_is_read_again(s3, tmp_path):
+    url, key = "s3://bucket/one/rank0.json", "one/rank0.json"
+    space = Workspace(tmp_path / "space")
+
+    def put(rank):
+        text = json.dumps({"distributedInfo": {"rank": rank}, "traceEvents": []})
+        s3.put_object(Bucket="bucket", Key=key, Body=text.encode())
+
+    def rank():
+        # as a process does that lists the store first
+        (file,) = discover(url).files
+        return space.read(file.path, lambda: read_rank(url)).meta.rank
+
+    for expected in (3, 3, 5, 4):  # of one size, and within a second
+        put(expected)
+        assert rank() == expected
+        assert space.cached(url).meta.rank == expected
+        assert len(list(space.directory.rglob("*.arrow"))) == 1
+
+    def replaced():
+        trace = read_rank(url)
+        put(7)
+        return trace
+
+    put(6)
+    assert space.read(url, replaced).meta.rank == 6
+    assert space.cached(url) is None
+    assert rank() == 7
+    s3.delete_object(Bucket="bucket", Key=key)
+    assert space.cached(url) is None
+
+
+def test_processes_fill_a_workspace_from_a_store(s3, environment, tmp_path):
+    asked = [sys.executable, "-m", "synctax", "measure", "s3://bucket/run/"]
+    asked += ["--only-cache", "--workspace", str(tmp_path / "space"), "--workers", "2"]
+    told = [
+        subprocess.run(
+            asked,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        for _ in range(2)
+    ]
+    assert [one.returncode for one in told] == [0, 0], told
+    assert "8 kept in" in told[0].stdout
+    assert "8 there already" in told[1].stdout
