@@ -1,6 +1,7 @@
 """Options on where and how traces are read: processes, a Dask cluster, the reader."""
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,16 +20,41 @@ def _choose_reader(ctx: click.Context, _option: click.Parameter, value: str | No
 
     if value is None:
         return
-    before = os.environ.get(VARIABLE)
+    restore = _set(ctx, VARIABLE, value)
+    try:
+        chosen()  # that it was not built should be heard now, not of every file
+    except BaseException:
+        restore()
+        raise
+
+
+def _choose_memory(ctx: click.Context, _option: click.Parameter, value: bool) -> None:
+    """Ask for columns in files as long as the command runs, of its processes too."""
+    if not value:
+        return
+    from synctax.report.output import Output, notes
+    from synctax.trace.spill import VARIABLE, Spill, is_in_memory
+
+    spill = Spill()
+    spill.file().close()  # that none can be made should be heard now, not of every file
+    if is_in_memory(spill.folder):
+        text = f"{spill.folder} is in memory itself: set TMPDIR to a folder on a disk"
+        notes([text], Output(verbosity=verbosity(ctx)))
+    _set(ctx, VARIABLE, "1")
+
+
+def _set(ctx: click.Context, variable: str, value: str) -> Callable[[], None]:
+    """Set a variable of the environment until the command ends."""
+    before = os.environ.get(variable)
 
     def restore() -> None:
-        os.environ.pop(VARIABLE, None)
+        os.environ.pop(variable, None)
         if before is not None:
-            os.environ[VARIABLE] = before
+            os.environ[variable] = before
 
-    os.environ[VARIABLE] = value
+    os.environ[variable] = value
     ctx.call_on_close(restore)
-    chosen()  # that it was not built should be heard now, not of every file
+    return restore
 
 
 def _leave_scheduler(
@@ -67,6 +93,13 @@ def _to_workers(
 
 def workers_option(command: Any) -> Any:
     """Add how files are read: `workers: Workers`; results do not depend on it."""
+    command = click.option(
+        "--low-memory",
+        is_flag=True,
+        expose_value=False,
+        callback=_choose_memory,
+        help="Keep columns of files that are read in TMPDIR instead of memory.",
+    )(command)
     command = click.option(
         "--reader",
         type=click.Choice(["native", "python"]),

@@ -27,6 +27,7 @@ from synctax.trace.narrow import narrowed
 from synctax.trace.pool import size_bytes
 from synctax.trace.pool_worker import OnBytes, worker_lost
 from synctax.trace.readers import VARIABLE
+from synctax.trace.spill import asked_for
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -181,6 +182,7 @@ class _Run:
                 "version": VERSION,
                 "folder": os.getcwd(),  # noqa: PTH109 - as a text
                 "reader": os.environ.get(VARIABLE, ""),
+                "low_memory": asked_for() is not None,
                 "size_bytes": sizes[at],
                 "topic": self._topic,
             }

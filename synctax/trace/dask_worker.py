@@ -39,6 +39,7 @@ class Terms(TypedDict):
     version: str
     folder: str
     reader: str
+    low_memory: bool
     size_bytes: int | None
     topic: str
 
@@ -63,7 +64,7 @@ def answer(work: bytes, path: str, terms: Terms) -> Answer:
     terms : Terms
     """
     told = _Told(path, terms["topic"])
-    with on_errand(Errand(terms["folder"], terms["reader"])):
+    with on_errand(Errand(terms["folder"], terms["reader"], terms["low_memory"])):
         why = _unfit(path, terms)
         if why:
             data = pickle.dumps((UNFIT, why))

@@ -17,10 +17,13 @@ class Errand:
         Where that process is: what relative paths are meant from.
     reader : str
         The reader that it was asked for (`trace.readers`); empty where it was not.
+    low_memory : bool
+        Whether columns go to files (`trace.spill`).
     """
 
     folder: str
     reader: str = ""
+    low_memory: bool = False
 
 
 _current: ContextVar[Errand | None] = ContextVar("errand", default=None)

@@ -11,14 +11,16 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import numpy as np
 
 from synctax.errors import SynctaxError
+from synctax.trace.errand import errand
 
 VARIABLE: Final = "SYNCTAX_LOW_MEMORY"
-"""Asks for columns in files, here and in processes that are started: 1, or a folder."""
+"""Asks for columns in files with 1, here and in processes that are started."""
 
 BLOCK_BYTES: Final = 2 << 20
 """Of rows that are held at a time; a few times as much while they are sorted."""
@@ -43,7 +45,8 @@ class Spill:
     """
 
     def __init__(self, folder: str | None = None, block_bytes: int = BLOCK_BYTES) -> None:
-        self.folder = folder or tempfile.gettempdir()
+        with self._told(folder or "TMPDIR"):
+            self.folder = folder or tempfile.gettempdir()
         self.block_bytes = block_bytes
 
     def columns(self, **dtypes: Any) -> "SpilledColumns":
@@ -64,12 +67,18 @@ class Spill:
     @contextmanager
     def told(self) -> Iterator[None]:
         """Say what to do where a file cannot be made or written."""
+        with self._told(self.folder):
+            yield
+
+    @staticmethod
+    @contextmanager
+    def _told(folder: str) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
             raise SpillError(
-                f"{self.folder}: columns cannot be kept here for --low-memory: "
+                f"{folder}: columns cannot be kept here for --low-memory: "
                 f"{error.strerror or error}; "
                 + ("make room, or " if full else "")
                 + "set TMPDIR to another folder, or read without --low-memory"
@@ -78,10 +87,22 @@ class Spill:
 
 def asked_for() -> Spill | None:
     """Where columns go by the environment; None for memory."""
-    wanted = os.environ.get(VARIABLE, "")
-    if wanted in ("", "0"):
-        return None
-    return Spill(None if wanted == "1" else wanted)
+    sent = errand()
+    if sent.low_memory if sent else os.environ.get(VARIABLE, "0") not in ("", "0"):
+        return Spill()
+    return None
+
+
+def is_in_memory(folder: str) -> bool:
+    """Whether what a folder holds is in memory (tmpfs), as far as the system tells."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    rows = [line.split()[1:3] for line in mounts.splitlines()]
+    where = Path(folder).resolve()
+    above = [(len(at), kind) for at, kind in rows if where.is_relative_to(at)]
+    return max(above, default=(0, ""))[1] in ("tmpfs", "ramfs")
 
 
 class SpilledColumns:
@@ -148,14 +169,26 @@ class SpilledColumns:
             yield {name: self.part(name, first, last) for name in names or self.dtypes}
 
     def arrays(self) -> dict[str, Any]:
-        """Give all columns as arrays that lie in the files; they cannot be written to."""
-        return {name: self._array(name) for name in self.dtypes}
+        """Give all columns away, as arrays that lie in the files and are not writable."""
+        found = {name: self.array(name) for name in self.dtypes}
+        self.close()
+        return found
+
+    def array(self, name: str, access: int = mmap.ACCESS_READ) -> Any:
+        """Give one column as an array that lies in its file."""
+        if not self.size:
+            return np.empty(0, self.dtypes[name])
+        mapped = mmap.mmap(self._files[name].fileno(), 0, access=access)
+        return np.frombuffer(mapped, self.dtypes[name])
 
     def close(self) -> None:
         """Give the files up; arrays that were given stay."""
         for file in self._files.values():
             file.close()
         self._files.clear()
+
+    def __del__(self) -> None:
+        self.close()  # where an error came in between
 
     def _write(self, name: str, piece: Any) -> None:
         with self._spill.told():
@@ -167,28 +200,17 @@ class SpilledColumns:
             while view.nbytes:
                 view = view[file.write(view) :]
 
-    def _array(self, name: str) -> Any:
-        if not self.size:
-            return np.empty(0, self.dtypes[name])
-        mapped = mmap.mmap(self._files[name].fileno(), 0, access=mmap.ACCESS_READ)
-        return np.frombuffer(mapped, self.dtypes[name])
-
 
 class Numbers:
     """One column of int32 in a file, written to anywhere; -1 where nothing was written."""
 
     def __init__(self, spill: Spill, size: int) -> None:
-        self._spill = spill
-        self.size = size
-        empty = spill.columns(number=np.int32)
-        for first in range(0, size, empty.block_rows):
-            count = min(empty.block_rows, size - first)
-            empty.append(number=np.full(count, -1, np.int32))
-        self._file = empty
-        self._map = None
-        if size:
-            self._map = mmap.mmap(empty._files["number"].fileno(), 0)  # noqa: SLF001
-            self._array = np.frombuffer(self._map, np.int32)
+        columns = spill.columns(number=np.int32)
+        for first in range(0, size, columns.block_rows):
+            count = min(columns.block_rows, size - first)
+            columns.append(number=np.full(count, -1, np.int32))
+        self._array = columns.array("number", access=mmap.ACCESS_WRITE)
+        columns.close()
 
     def put(self, at: Any, numbers: Any) -> None:
         """Write numbers at some places."""

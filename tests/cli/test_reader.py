@@ -53,3 +53,26 @@ def test_a_reader_that_is_none_is_named(run, monkeypatch):
 def test_a_module_of_another_layout_is_not_used(monkeypatch):
     monkeypatch.setattr(readers, "LAYOUT", readers.LAYOUT + 1)
     assert readers.variants() == ()
+
+
+def test_low_memory_prints_the_same_and_holds_for_the_command_only(run, monkeypatch):
+    monkeypatch.delenv("SYNCTAX_LOW_MEMORY", raising=False)
+    one = run("measure", EXAMPLE, "--no-cache")
+    other = run("measure", EXAMPLE, "--no-cache", "--low-memory")
+    assert other.exit_code == 0, other.output
+    assert one.stdout == other.stdout
+    assert "SYNCTAX_LOW_MEMORY" not in os.environ
+
+
+def test_a_folder_in_memory_saves_none(run, monkeypatch):
+    monkeypatch.setattr("synctax.trace.spill.is_in_memory", lambda _: True)
+    done = run("measure", EXAMPLE, "--no-cache", "--low-memory")
+    assert done.exit_code == 0, done.output
+    assert "is in memory itself: set TMPDIR to a folder on a disk" in done.stderr
+
+
+def test_a_reader_that_is_refused_is_not_asked_for_later(run, monkeypatch):
+    monkeypatch.delenv(readers.VARIABLE, raising=False)
+    monkeypatch.setattr(readers, "variants", tuple)
+    assert run("measure", EXAMPLE, "--reader", "native").exit_code == 1
+    assert readers.VARIABLE not in os.environ
