@@ -3,7 +3,8 @@
     python decode.py READER THREADS WARM_UP FILE...
 
 With several threads each takes files of its own. READER `kept` decodes once, keeps the
-columns as a workspace does, and reports how long it takes to read them again.
+columns as a workspace does, and reports how long it takes to read them again; `low` is the
+native one with `--low-memory`.
 """
 
 import json
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from synctax.trace import readers, store
+from synctax.trace import readers, spill, store
 from synctax.trace.kineto import read_rank
 
 
@@ -44,6 +45,8 @@ def main() -> None:
     """Decode and write the figures as JSON."""
     reader, threads, warm_up, *paths = sys.argv[1:]
     kept = reader == "kept"
+    if reader == "low":
+        os.environ[spill.VARIABLE], reader = "1", readers.NATIVE
     if not kept:
         os.environ[readers.VARIABLE] = reader
     trace = read_rank(warm_up)

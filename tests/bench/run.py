@@ -200,6 +200,9 @@ def bench_decode(options: argparse.Namespace) -> list[Case]:
         file = make(name, options.directory).files(options.directory)[0]
         for reader in readers.READERS:
             add(f"{reader}, {name}", reader, file)
+    for name in ("one50", "one500", "one2000"):
+        file = make(name, options.directory).files(options.directory)[0]
+        add(f"native, --low-memory, {name}", "low", file)
     add("native, two of set8", "native", *pair)
     add("native, two of set8, two threads", "native", *pair, threads=2)
     big = make("one500", options.directory).files(options.directory)[0]
