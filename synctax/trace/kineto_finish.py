@@ -79,9 +79,7 @@ def take_events(
     columns = collector.events.take_all()
     start_ns, duration_ns = columns.pop("start_ns"), columns.pop("duration_ns")
     kind, name = columns.pop("kind"), columns.pop("name")
-    part = start_ns, duration_ns, np.isin(kind, GPU_KINDS)
-    judge = Judge(collector, lambda: (part,), base_ns, tally)
-    keep = judge.kept(kind, name, *part)
+    keep = _kept(collector, kind, name, start_ns, duration_ns, base_ns, tally)
     order, count = _order(start_ns, keep), keep.size
     # column by column, so that no more than one is held twice
     start_ns = _in(order, start_ns)
@@ -97,6 +95,20 @@ def take_events(
         kind=kind, name=name, start_ns=start_ns, duration_ns=duration_ns, **rest
     )
     return events, row
+
+
+def _kept(  # noqa: PLR0913 - columns
+    collector: Collector,
+    kind: I8,
+    name: I32,
+    start_ns: I64,
+    duration_ns: I64,
+    base_ns: int,
+    tally: Tally,
+) -> Bool:
+    """Judge all events as one part, which is not held when they are put in order."""
+    part = start_ns, duration_ns, np.isin(kind, GPU_KINDS)
+    return Judge(collector, lambda: (part,), base_ns, tally).kept(kind, name, *part)
 
 
 def _in(order: I32 | I64 | None, column: Any) -> Any:

@@ -75,8 +75,8 @@ class Tap:
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition("/")[2].rpartition(":")
         self._to = host, int(port)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._listener = socket.create_server(("localhost", 0))
+        self.address = f"tcp://localhost:{self._listener.getsockname()[1]}"
         self.there = self.back = 0
         threading.Thread(target=self._accept, daemon=True).start()
 

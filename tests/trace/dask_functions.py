@@ -20,6 +20,12 @@ def absolute(path, on_bytes):
     return located(path), Path(located(path)).read_bytes().decode()
 
 
+def spares_memory(path, on_bytes):
+    from synctax.trace.spill import asked_for
+
+    return asked_for() is not None
+
+
 def refuse_rank3(path, on_bytes):
     if path.endswith("rank3.json"):
         raise BadInputError(f"{path}: not a trace")

@@ -13,7 +13,7 @@ import pytest
 
 from synctax import __version__
 from synctax.errors import BadInputError, SynctaxError
-from synctax.trace import dask_connect, dask_pool, dask_worker, readers
+from synctax.trace import dask_connect, dask_pool, dask_worker, readers, spill
 from synctax.trace.dask_pool import Scheduler
 from synctax.trace.narrow import narrowed
 from synctax.trace.on_scheduler import on_scheduler
@@ -118,6 +118,13 @@ def test_workers_choose_their_reader_unless_one_is_asked_for(scheduler, paths, m
     assert own == [readers.chosen()]
     monkeypatch.setenv(readers.VARIABLE, readers.PYTHON)
     assert map_files(functions.reader, paths[:1], workers=scheduler) == [readers.PYTHON]
+
+
+def test_workers_spare_their_memory_where_the_command_does(scheduler, paths, monkeypatch):
+    monkeypatch.delenv(spill.VARIABLE, raising=False)
+    assert map_files(functions.spares_memory, paths[:1], workers=scheduler) == [False]
+    monkeypatch.setenv(spill.VARIABLE, "1")
+    assert map_files(functions.spares_memory, paths[:1], workers=scheduler) == [True]
 
 
 def test_of_mappings_by_path_a_call_gets_its_own(scheduler, paths):
@@ -226,6 +233,7 @@ def terms(**changed):
         "version": dask_worker.VERSION,
         "folder": "",
         "reader": "",
+        "low_memory": False,
         "size_bytes": 100,
         "topic": "",
     } | changed

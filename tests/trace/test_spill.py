@@ -135,10 +135,10 @@ def test_so_is_a_folder_that_is_not_there(tmp_path):
 
 
 def test_memory_is_no_disk(tmp_path, monkeypatch):
-    mounts = "disk / ext4 rw 0 0\ntmpfs /tmp/x tmpfs rw 0 0\n"
+    mounts = "disk / ext4 rw 0 0\ntmpfs /fast tmpfs rw 0 0\n"
     monkeypatch.setattr(spill.Path, "read_text", lambda *_, **__: mounts)
-    assert spill.is_in_memory("/tmp/x/y")
-    assert not spill.is_in_memory("/tmp/xy")
+    assert spill.is_in_memory("/fast/y")
+    assert not spill.is_in_memory("/faster")
 
 
 def test_blocks_have_all_rows_once():
