@@ -100,8 +100,16 @@ def connect(address: "str | Client", processes: int | None, on_note: OnNote) -> 
 
 
 def _started(processes: int) -> Connection:
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, Security
 
+    # a port of this machine is open to all of its users, and Dask runs what it is sent
+    try:
+        security = Security.temporary()
+    except ImportError as error:
+        raise SynctaxError(
+            "workers that are started here need the package cryptography, so that nobody "
+            "else on this machine can use them: pip install 'synctax[dask]'"
+        ) from error
     with quiet():
         cluster = LocalCluster(
             n_workers=processes,
@@ -110,6 +118,7 @@ def _started(processes: int) -> Connection:
             dashboard_address="localhost:0",
             silence_logs=logging.CRITICAL,
             memory_limit=0,
+            security=security,
         )
         client = Client(cluster, set_as_default=False)
     return Connection(client, "the scheduler started here", cluster)

@@ -181,6 +181,30 @@ def test_processes_are_counted_here_only():
         Scheduler("local", processes=0)
 
 
+def test_nobody_else_can_use_workers_that_are_started_here(paths):
+    from distributed import Client, Security
+
+    with Scheduler("local", processes=1) as crew:
+        assert map_files(functions.size, paths[:1], workers=crew)
+        address = crew._connection.cluster.scheduler_address
+        assert address.startswith("tls://")
+        with pytest.raises(OSError, match=r"."):
+            Client(address, security=Security.temporary(), timeout=1)
+        with pytest.raises(OSError, match=r"."):
+            Client(address.replace("tls://", "tcp://"), timeout=1)
+
+
+def test_without_certificates_no_worker_is_started(paths, monkeypatch):
+    from distributed import Security
+
+    def absent():
+        raise ImportError("cryptography")
+
+    monkeypatch.setattr(Security, "temporary", absent)
+    with pytest.raises(SynctaxError, match="need the package cryptography"):
+        Scheduler("local", processes=1).map_files(functions.size, paths)
+
+
 def test_without_dask_it_is_said_what_to_install(paths, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(SynctaxError, match=r"pip install 'synctax\[dask\]'"):
