@@ -80,7 +80,7 @@ def _events(
 def _kept(columns: SpilledColumns, judge: Judge, base_ns: int) -> Iterator[Block]:
     """The events that are left, with their places among all."""
     first = 0
-    for block in _one_or_more(columns):
+    for block in columns.blocks():
         kind, start_ns, duration_ns = block["kind"], block["start_ns"], block["duration_ns"]
         on_gpu = np.isin(kind, GPU_KINDS)
         keep = judge.kept(kind, block["name"], start_ns, duration_ns, on_gpu)
@@ -94,17 +94,10 @@ def _kept(columns: SpilledColumns, judge: Judge, base_ns: int) -> Iterator[Block
 def _arguments(
     columns: SpilledColumns, keys: tuple[str, ...], row: Numbers, merged: dict[str, I32]
 ) -> Iterator[Block]:
-    for block in _one_or_more(columns):
+    for block in columns.blocks():
         event = row.at(block["event"]).astype(np.int64)
         keep = event >= 0
         left = {"event": event[keep]}
         for key in keys:
             left[key] = recoded(block[key][keep], merged.get(key))
         yield left
-
-
-def _one_or_more(columns: SpilledColumns) -> Iterator[Block]:
-    """The blocks of columns; one without rows, where there is no row."""
-    if not columns.size:
-        yield columns.block(0, 0)
-    yield from columns.blocks()

@@ -45,7 +45,7 @@ class Spill:
     """
 
     def __init__(self, folder: str | None = None, block_bytes: int = BLOCK_BYTES) -> None:
-        with self._told(folder or "TMPDIR"):
+        with _told(folder or "TMPDIR"):
             self.folder = folder or tempfile.gettempdir()
         self.block_bytes = block_bytes
 
@@ -61,28 +61,23 @@ class Spill:
         SpillError
             If that is not possible.
         """
-        with self.told():
+        with _told(self.folder):
             return tempfile.TemporaryFile(dir=self.folder, buffering=0)
 
-    @contextmanager
-    def told(self) -> Iterator[None]:
-        """Say what to do where a file cannot be made or written."""
-        with self._told(self.folder):
-            yield
 
-    @staticmethod
-    @contextmanager
-    def _told(folder: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            raise SpillError(
-                f"{folder}: columns cannot be kept here for --low-memory: "
-                f"{error.strerror or error}; "
-                + ("make room, or " if full else "")
-                + "set TMPDIR to another folder, or read without --low-memory"
-            ) from error
+@contextmanager
+def _told(folder: str) -> Iterator[None]:
+    """Say what to do where a file cannot be made or written."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        raise SpillError(
+            f"{folder}: columns cannot be kept here for --low-memory: "
+            f"{error.strerror or error}; "
+            + ("make room, or " if full else "")
+            + "set TMPDIR to another folder, or read without --low-memory"
+        ) from error
 
 
 def asked_for() -> Spill | None:
@@ -162,24 +157,29 @@ class SpilledColumns:
         return {name: self.part(name, first, last) for name in self.dtypes}
 
     def blocks(self, *names: str) -> Iterator[Block]:
-        """Read all rows, or some columns of them, a block at a time."""
+        """Read all rows, or some columns of them, a block at a time.
+
+        Where there is no row one block tells which columns there are.
+        """
         step = self.block_rows
-        for first in range(0, self.size, step):
+        for first in range(0, max(self.size, 1), step):
             last = min(first + step, self.size)
             yield {name: self.part(name, first, last) for name in names or self.dtypes}
 
     def arrays(self) -> dict[str, Any]:
         """Give all columns away, as arrays that lie in the files and are not writable."""
-        found = {name: self.array(name) for name in self.dtypes}
+        found = {
+            name: np.frombuffer(self.mapped(name, mmap.ACCESS_READ), dtype)
+            for name, dtype in self.dtypes.items()
+        }
         self.close()
         return found
 
-    def array(self, name: str, access: int = mmap.ACCESS_READ) -> Any:
-        """Give one column as an array that lies in its file."""
+    def mapped(self, name: str, access: int) -> "mmap.mmap | bytes":
+        """Map the file of one column; no file is mapped where there is no row."""
         if not self.size:
-            return np.empty(0, self.dtypes[name])
-        mapped = mmap.mmap(self._files[name].fileno(), 0, access=access)
-        return np.frombuffer(mapped, self.dtypes[name])
+            return b""
+        return mmap.mmap(self._files[name].fileno(), 0, access=access)
 
     def close(self) -> None:
         """Give the files up; arrays that were given stay."""
@@ -191,7 +191,7 @@ class SpilledColumns:
         self.close()  # where an error came in between
 
     def _write(self, name: str, piece: Any) -> None:
-        with self._spill.told():
+        with _told(self._spill.folder):
             if name not in self._files:
                 self._files[name] = self._spill.file()
             file = self._files[name]
@@ -209,7 +209,8 @@ class Numbers:
         for first in range(0, size, columns.block_rows):
             count = min(columns.block_rows, size - first)
             columns.append(number=np.full(count, -1, np.int32))
-        self._array = columns.array("number", access=mmap.ACCESS_WRITE)
+        self._map = columns.mapped("number", mmap.ACCESS_WRITE)
+        self._array = np.frombuffer(self._map, np.int32)
         columns.close()
 
     def put(self, at: Any, numbers: Any) -> None:
@@ -220,25 +221,11 @@ class Numbers:
 
     def at(self, places: Any) -> Any:
         """Read the numbers at some places."""
-        if not places.size:
-            return np.empty(0, np.int32)
         found = self._array[places]
         self._cool()
         return found
 
     def _cool(self) -> None:
         """Hand the pages that were touched to the system, which keeps what they hold."""
-        cool(self._array)
-
-
-def cool(*arrays: Any) -> None:
-    """Hand pages of arrays in files back to the system; they are read again when needed."""
-    for array in arrays:
-        base = array
-        while isinstance(base, np.ndarray) and base.base is not None:
-            base = base.base
-        if isinstance(base, memoryview):
-            base = base.obj
-        if isinstance(base, mmap.mmap):
-            with suppress(AttributeError, OSError, ValueError):  # not on every system
-                base.madvise(mmap.MADV_DONTNEED)
+        with suppress(AttributeError, OSError):  # not on every system, and not of no row
+            self._map.madvise(mmap.MADV_DONTNEED)  # type: ignore[union-attr]

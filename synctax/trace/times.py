@@ -258,30 +258,3 @@ def _bounds(parts: Callable[[], Iterable[Part]]) -> tuple[int, int, bool]:
             lowest = min(lowest, int(filled.min()))
             highest = max(highest, int(filled.max()))
     return lowest, highest, zeros
-
-
-def impossible(
-    start_ns: I64,
-    duration_ns: I64,
-    on_gpu: Bool,
-    *,
-    end_ns: int | None = None,
-    base_ns: int = 0,
-) -> dict[str, Bool]:
-    """Find events whose times cannot be true, beside the rest of the window.
-
-    Parameters
-    ----------
-    start_ns, duration_ns : (n,) int64
-    on_gpu : (n,) bool
-    end_ns : int, optional
-    base_ns : int
-        As for `Doubts`.
-
-    Returns
-    -------
-    dict of str to (n,) bool
-        As of `Doubts.of`.
-    """
-    part = start_ns, duration_ns, on_gpu
-    return Doubts(lambda: (part,), start_ns.size, end_ns, base_ns).of(*part)

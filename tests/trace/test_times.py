@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synctax.trace.times import TimeStatus, impossible, parse_us
+from synctax.trace.times import Doubts, TimeStatus, parse_us
 from tests.laws import examples
 
 HOUR_NS = 3_600_000_000_000
@@ -99,7 +99,8 @@ def test_no_texts_no_times():
 def found(start_ns, duration_ns, on_gpu=None, end_ns=None):
     start_ns = np.array(start_ns, np.int64)
     on_gpu = np.zeros(start_ns.size, bool) if on_gpu is None else np.array(on_gpu)
-    marks = impossible(start_ns, np.array(duration_ns, np.int64), on_gpu, end_ns=end_ns)
+    part = start_ns, np.array(duration_ns, np.int64), on_gpu
+    marks = Doubts(lambda: (part,), len(start_ns), end_ns).of(*part)
     return {
         reason: np.flatnonzero(mark).tolist() for reason, mark in marks.items() if any(mark)
     }
