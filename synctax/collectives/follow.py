@@ -11,6 +11,7 @@ import numpy as np
 
 from synctax.arrays import F64, I64, Bool
 from synctax.collectives.clock import ClockFit
+from synctax.collectives.model import IS_SYMMETRIC
 from synctax.collectives.sequence import OpSequence, agrees, anchors
 
 BAND = 8
@@ -23,6 +24,10 @@ WORST_PAIR = 8.0
 CLASH = 30.0
 SURE = 4.0
 """Beside a lost collective a pair is sure if the other place would cost this much more."""
+
+
+ROUNDING = 1e-9
+"""More than sums and products of times lose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,40 +59,69 @@ def follow(
     Path
     """
     shifts = np.arange(shift - BAND, shift + BAND + 1)
-    cost = _costs(a, b, shifts, clock, noise_ns)
-    if _holds(cost):
+    rows = np.arange(len(b))
+    if _holds(a, b, shift, clock, noise_ns):
         place = np.arange(len(b), dtype=np.int64) + shift
         place[(place < 0) | (place >= len(a))] = -1
         return Path(place, np.zeros(len(b), np.bool_))
+    cost = _costs(a, b, rows, shifts, clock, noise_ns)
     column = _cheapest(cost)
-    place = np.where(column >= 0, column + shifts[0] + np.arange(len(b)), -1)
+    place = np.where(column >= 0, column + shifts[0] + rows, -1)
     return Path(place, _unsure(column, cost))
 
 
 def _costs(
-    a: OpSequence, b: OpSequence, shifts: I64, clock: ClockFit, noise_ns: float
+    a: OpSequence, b: OpSequence, rows: I64, shifts: I64, clock: ClockFit, noise_ns: float
 ) -> F64:
-    """Cost of b[i] at each shift, (n, shifts); infinite beyond the ends of `a`."""
-    lag = clock.lag_ns(b.end_ns.astype(np.float64))
-    rows = np.arange(len(b))
-    cost = np.full((len(b), shifts.size), np.inf)
+    """Cost of some b[i] at each shift, (k, shifts); infinite beyond the ends of `a`."""
+    cost = np.full((rows.size, shifts.size), np.inf)
     for column, shift in enumerate(shifts):
-        inside = rows[(rows + shift >= 0) & (rows + shift < len(a))]
-        if not inside.size:
-            continue
-        left, right = a.take(inside + shift), b.take(inside)
-        apart = np.abs((right.end_ns - left.end_ns) - lag[inside]) / noise_ns
-        pair = np.where(anchors(left, right), np.minimum(apart, WORST_PAIR), 0.0)
-        cost[inside, column] = np.where(agrees(left, right), pair, CLASH)
+        inside = (rows + shift >= 0) & (rows + shift < len(a))
+        left, right = a.take(rows[inside] + shift), b.take(rows[inside])
+        cost[inside, column] = _cost(left, right, _apart_ns(left, right, clock), noise_ns)
     return cost
 
 
-def _holds(cost: F64) -> bool:
-    """Whether no other shift would gain as much as changing over to it costs."""
-    rows = np.flatnonzero(np.isfinite(cost[:, BAND]))
-    middle = cost[rows, BAND]
-    gain = np.maximum(middle[:, None] - cost[rows], 0.0).sum(axis=0)
-    return bool((middle < CLASH).all()) and bool((gain < GAP).all())
+def _apart_ns(left: OpSequence, right: OpSequence, clock: ClockFit) -> F64:
+    """How far the k-th ends of two sequences are apart on the clock of the first."""
+    lag_ns = clock.lag_ns(right.end_ns.astype(np.float64))
+    result: F64 = np.abs((right.end_ns - left.end_ns) - lag_ns)
+    return result
+
+
+def _cost(left: OpSequence, right: OpSequence, apart_ns: F64, noise_ns: float) -> F64:
+    """Cost of the k-th of two sequences as a pair."""
+    apart = np.minimum(apart_ns / noise_ns, WORST_PAIR)
+    pair = np.where(anchors(left, right), apart, 0.0)
+    return np.where(agrees(left, right), pair, CLASH)
+
+
+def _holds(
+    a: OpSequence, b: OpSequence, shift: int, clock: ClockFit, noise_ns: float
+) -> bool:
+    """Whether no other shift would gain as much as changing over to it costs.
+
+    A pair gains nothing elsewhere unless its end lies nearer to another end of `a`: these
+    few are looked at at all shifts.
+    """
+    low, high = max(0, -shift), min(len(b), len(a) - shift)
+    left, right = a.take(slice(low + shift, high + shift)), b.take(slice(low, high))
+    apart_ns = _apart_ns(left, right, clock)
+    middle = _cost(left, right, apart_ns, noise_ns)
+    if (middle >= CLASH).any():
+        return False
+    rows = np.arange(middle.size)
+    gap_ns = np.diff(a.end_ns).astype(np.float64)
+    if (gap_ns >= 0).all():  # else any end may be the nearest
+        beyond = np.full(1, np.inf)
+        nearest = np.minimum(np.append(gap_ns, beyond), np.append(beyond, gap_ns))
+        within_ns = (apart_ns + middle * noise_ns) * (1 + ROUNDING) + 1
+        near = nearest[low + shift : high + shift] <= within_ns
+        rows = np.flatnonzero((middle > 0) & (near | ~IS_SYMMETRIC[right.op]))
+    shifts = np.arange(shift - BAND, shift + BAND + 1)
+    cost = _costs(a, b, rows + low, shifts, clock, noise_ns)
+    gain = np.maximum(middle[rows, np.newaxis] - cost, 0.0).sum(axis=0)
+    return bool((gain < GAP).all())
 
 
 def _cheapest(cost: F64) -> I64:

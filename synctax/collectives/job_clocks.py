@@ -13,7 +13,7 @@ import numpy as np
 from synctax.arrays import I64
 from synctax.collectives.clock import fit_clock
 from synctax.collectives.matches import Matches, Status
-from synctax.collectives.model import SYMMETRIC
+from synctax.collectives.model import IS_SYMMETRIC
 
 SAME_HOST_RESIDUALS = 3
 """On one host, an offset within so many residuals of 0 is none."""
@@ -221,7 +221,7 @@ def _link(
 def _shared(matches: Matches) -> Iterator[_Ends]:
     """Go through the groups whose ranks leave collectives together."""
     table, count = matches.table, np.diff(matches.first)
-    good = np.isin(matches.op, [int(op) for op in SYMMETRIC])
+    good = IS_SYMMETRIC[matches.op]
     good &= (matches.own_status == Status.OK) & (count > 1)
     slot = np.repeat(np.arange(len(matches)), count)
     rows = np.flatnonzero(good[slot])

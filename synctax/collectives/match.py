@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from synctax.arrays import F64, I8, I32, I64, NS_PER_US, distinct
+from synctax.arrays import F64, I8, I32, I64, NS_PER_US, apart, distinct
 from synctax.collectives.clock import NO_LAG, ClockFit
 from synctax.collectives.group_clock import group_clocks, lags_ns, spread_ns
 from synctax.collectives.matches import Matches, Status
@@ -15,7 +16,7 @@ from synctax.collectives.number import number
 from synctax.collectives.pool import JobGroup, Participations, gather
 from synctax.collectives.repeats import without_repeats
 from synctax.collectives.siblings import sibling_sets
-from synctax.collectives.status import Facts, judge, operations
+from synctax.collectives.status import Facts, Verdict, judge, operations
 from synctax.collectives.union import sequence
 from synctax.notes import Note
 from synctax.texts import time_us
@@ -64,8 +65,8 @@ def match(
     tolerance_ns = end_tolerance_us * NS_PER_US
     table, groups = _split_siblings(ranks, table, groups, tolerance_ns)
     matched = [
-        _match_group(ranks, table, which, group, tolerance_ns)
-        for which, group in enumerate(groups)
+        _match_group(ranks, table, rows, group, tolerance_ns)
+        for rows, group in zip(_rows_of(table, len(groups)), groups, strict=True)
     ]
     notes = (*notes, *_odd_clocks(ranks, groups, table, matched, tolerance_ns))
     return _assemble(ranks, table, groups, matched, notes)
@@ -80,12 +81,11 @@ def _on_gpus(ranks: Sequence[RankCollectives]) -> bool:
     return any(rank.comm_kernels for rank in ranks)
 
 
-def _rows_of(table: Participations, number: int) -> I64:
-    """Rows of a group by rank, then by end: ranks leave in one order on any stream."""
-    rows = np.flatnonzero(table.group == number)
-    order = np.lexsort((table.end_ns[rows], table.rank[rows]))
-    result: I64 = rows[order]
-    return result
+def _rows_of(table: Participations, groups: int) -> list[I64]:
+    """Rows of each group by rank, then by end: ranks leave in one order on any stream."""
+    order = np.lexsort((table.end_ns, table.rank, table.group))
+    begins = np.searchsorted(table.group[order], np.arange(groups + 1))
+    return [order[low:high] for low, high in pairwise(begins.tolist())]
 
 
 def _split_siblings(
@@ -95,14 +95,21 @@ def _split_siblings(
     tolerance_ns: float,
 ) -> tuple[Participations, tuple[JobGroup, ...]]:
     """Split groups without metadata into the sets of ranks that leave together."""
+    unlabelled = [
+        which
+        for which, group in enumerate(groups)
+        if not group.labelled and len(group.members) >= 4
+    ]
     result = list(groups)
     column = table.group.copy()
-    for which, group in enumerate(groups):
-        if group.labelled or len(group.members) < 4:
+    rows_of = _rows_of(table, len(groups)) if unlabelled else []
+    for which in unlabelled:
+        group, rows = groups[which], rows_of[which]
+        own = dict(apart(table.rank[rows]))
+        if not own:
             continue
-        rows = _rows_of(table, which)
-        members = [int(m) for m in distinct(table.rank[rows])]
-        parts = [sequence(rows[table.rank[rows] == m], table) for m in members]
+        members = list(own)
+        parts = [sequence(rows[inside], table) for inside in own.values()]
         sets = sibling_sets(parts, tolerance_ns=tolerance_ns)
         for extra, positions in enumerate(sets):
             chosen = tuple(members[p] for p in positions)
@@ -130,8 +137,7 @@ class _Slots:
     slot: I64
     op: I8
     identity: I8
-    own_status: I8
-    reason: list[str]
+    verdict: Verdict
     end_spread_ns: F64
     start_spread_ns: F64
     clocks: dict[int, ClockFit]
@@ -140,11 +146,10 @@ class _Slots:
 def _match_group(
     ranks: tuple[RankCollectives, ...],
     table: Participations,
-    which_group: int,
+    rows: I64,
     group: JobGroup,
     tolerance_ns: float,
 ) -> _Slots:
-    rows = _rows_of(table, which_group)
     one_host = _one_host(ranks, group.members)
     scale = SAME_HOST_OFFSET_NS if one_host else OTHER_HOST_OFFSET_NS
     union, identity = number(
@@ -161,18 +166,19 @@ def _match_group(
         rows, slot, table, tolerance_ns=tolerance_ns, one_host=one_host
     )
     start = table.start_ns[rows] - lags_ns(rows, table, clocks)
-    end = start + table.duration_ns[rows]
+    duration = table.duration_ns[rows]
+    end = start + duration
     slot = _in_order_of_time(slot, end, count)
-    order = np.lexsort((table.rank[rows], slot))
-    rows, slot, identity = rows[order], slot[order], identity[order]
-    start, end = start[order], end[order]
-    op, valid = operations(rows, slot, table, count)
     end_spread = spread_ns(slot, end, count)
     start_spread = spread_ns(slot, start, count)
+    instant = np.zeros(count, np.bool_)
+    instant[slot[duration == 0]] = True
+    del start, duration, end
+    order = np.lexsort((slot,))  # in a slot by rank, as they are
+    rows, slot, identity = rows[order], slot[order], identity[order]
+    op, valid = operations(rows, slot, table, count)
     if not checked:
         end_spread[:], start_spread[:] = np.nan, np.nan
-    instant = np.zeros(count, np.bool_)
-    instant[slot[table.duration_ns[rows] == 0]] = True
     facts = Facts(
         slot=slot,
         own_rank=table.own_rank[table.rank[rows]],
@@ -183,12 +189,12 @@ def _match_group(
         instant=instant,
         end_spread_ns=end_spread,
     )
-    status, reason = judge(
+    verdict = judge(
         facts, members=len(group.members), size=group.size, tolerance_ns=tolerance_ns
     )
     leader = np.searchsorted(slot, np.arange(count))
     return _Slots(
-        rows, slot, op, identity[leader], status, reason, end_spread, start_spread, clocks
+        rows, slot, op, identity[leader], verdict, end_spread, start_spread, clocks
     )
 
 
@@ -261,15 +267,17 @@ def _assemble(
     total = int(base[-1])
     first = np.searchsorted(slot, np.arange(total + 1)).astype(np.int64)
     index = np.arange(total) - np.repeat(base[:-1], counts)
-    own_status = _join([part.own_status for part in matched], np.int8)
-    texts = [text for part in matched for text in part.reason]
+    own_status = _join([part.verdict.status for part in matched], np.int8)
     status = np.where(index == 0, Status.HEAD, own_status).astype(np.int8)
-    reasons = tuple(dict.fromkeys(text for text in texts if text))
-    code = {text: number for number, text in enumerate(reasons)} | {"": -1}
+    verdicts = [part.verdict for part in matched]
+    reasons = tuple(dict.fromkeys(text for one in verdicts for text in one.reasons))
+    code = {text: number for number, text in enumerate(reasons)}
+    reason = [one.recoded(code) for one in verdicts]
 
     def largest(column: I64 | I32) -> I64:
         result = np.full(total, -1, np.int64)
-        np.maximum.at(result, slot, column[rows])
+        if total:
+            result[:] = np.maximum.reduceat(column[rows], first[:-1])
         return result
 
     return Matches(
@@ -286,7 +294,7 @@ def _assemble(
         identity=_join([part.identity for part in matched], np.int8),
         status=status,
         own_status=own_status,
-        reason=np.array([code[text] for text in texts], np.int32),
+        reason=_join(reason, np.int32),
         reasons=reasons,
         end_spread_ns=_join([part.end_spread_ns for part in matched], np.float64),
         start_spread_ns=_join([part.start_spread_ns for part in matched], np.float64),

@@ -4,8 +4,10 @@
 from the process (or machine) that read the file.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
+
+import numpy as np
 
 from synctax.arrays import I8, I32, I64, U64, Bool
 from synctax.notes import Note
@@ -37,6 +39,9 @@ SYMMETRIC = frozenset(
     {Op.ALL_REDUCE, Op.ALL_GATHER, Op.REDUCE_SCATTER, Op.ALL_TO_ALL, Op.BARRIER}
 )
 """Operations that no rank leaves before every rank has entered and sent its part."""
+
+IS_SYMMETRIC: Bool = np.array([op in SYMMETRIC for op in Op])
+"""Whether each `Op` is one of them, by its number."""
 
 
 UNLABELLED = names.UNLABELLED
@@ -181,3 +186,20 @@ class RankCollectives:
 
     def __len__(self) -> int:
         return int(self.start_ns.size)
+
+    def take(self, rows: I64 | Bool | slice) -> "RankCollectives":
+        """Keep some participations; all else is as it was.
+
+        Parameters
+        ----------
+        rows : (k,) int64, (n,) bool or slice
+            Which, in order of start.
+        """
+        return replace(self, **{name: getattr(self, name)[rows] for name in PER_ROW})
+
+
+PER_ROW = (
+    "start_ns", "duration_ns", "launch_ns", "op", "group", "kernel", "dtype",
+    "payload_bytes", "seq", "comms_id", "step", "stream", "uneven", "named", "peer",
+)  # fmt: skip
+"""The columns of `RankCollectives` that have one entry a participation."""

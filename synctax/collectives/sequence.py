@@ -2,12 +2,8 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from synctax.arrays import I8, I32, I64, Bool
-from synctax.collectives.model import SYMMETRIC, Op
-
-_SYMMETRIC = np.isin(np.arange(len(Op)), [int(op) for op in SYMMETRIC])
+from synctax.collectives.model import IS_SYMMETRIC, Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,5 +54,5 @@ def agrees(a: OpSequence, b: OpSequence) -> Bool:
 
 def anchors(a: OpSequence, b: OpSequence) -> Bool:
     """Whether a pair is one that ranks leave together, so that its ends can be compared."""
-    result: Bool = _SYMMETRIC[a.op] | _SYMMETRIC[b.op]
+    result: Bool = IS_SYMMETRIC[a.op] | IS_SYMMETRIC[b.op]
     return result

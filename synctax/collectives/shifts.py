@@ -33,6 +33,12 @@ FEWEST = 4
 TIGHT = 0.1
 """Ends scattered over a larger part of a spacing than this are not of one shift."""
 
+MOST = 4_096
+"""So many pairs of ends judge a shift; those of the best shift are then all used."""
+
+GOLDEN = (5**0.5 - 1) / 2
+"""Multiples of it, less their whole parts, fill the unit interval evenly."""
+
 MANY = 30
 """The tightest third of fewer ends than this may be tight by chance."""
 
@@ -164,19 +170,33 @@ def _judge(a: OpSequence, b: OpSequence, shift: int, scale: Scale) -> Shift:
         score -= CLASH_COST * clash
         score += _prior(clock.offset_ns, scale)
         return Shift(shift, score, clock, clash == 0, scale.spacing_ns, 0)
-    lead, end = gap[shared].astype(np.float64), right.end_ns[shared].astype(np.float64)
+    pairs = np.flatnonzero(shared)
+    chosen = pairs[_some(pairs.size)]
+    lead, end = gap[chosen].astype(np.float64), right.end_ns[chosen].astype(np.float64)
     clock, close = _tightest(lead, end, scale)
     share = float(close.mean())
     left_over = lead - clock.lag_ns(end)
     residual = robust_sd(left_over if share >= WHOLE else left_over[close])
     worth = float(np.log(scale.spacing_ns / (residual + scale.resolution_ns)))
     spent = 1 + (clock.drift != 0)
-    score += min(max(int(close.sum()) - spent, 0), EVIDENCE) * max(worth, 0.0)
-    fitting = close.sum() / (close.size + clash)
+    ends = round(int(close.sum()) * (pairs.size / chosen.size))
+    score += min(max(ends - spent, 0), EVIDENCE) * max(worth, 0.0)
+    fitting = ends / (pairs.size + clash)
     score += _prior(clock.offset_ns, scale) - STRAY_COST * (1.0 - float(fitting))
-    return Shift(
-        shift, score, clock, clash == 0 and share >= WHOLE, residual, int(close.sum())
-    )
+    return Shift(shift, score, clock, clash == 0 and share >= WHOLE, residual, ends)
+
+
+def _some(count: int) -> I64:
+    """Choose up to `MOST` of so many pairs, one of each stretch of them.
+
+    At another place in each stretch: a job repeats itself, and what stands at the same
+    place of each step is one collective, not a sample of them.
+    """
+    if count <= MOST:
+        return np.arange(count)
+    stretch = np.arange(MOST)
+    place: I64 = ((stretch + stretch * GOLDEN % 1.0) * (count / MOST)).astype(np.int64)
+    return place
 
 
 def _tightest(lead: F64, end: F64, scale: Scale) -> tuple[ClockFit, Bool]:

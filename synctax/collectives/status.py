@@ -1,12 +1,13 @@
 """What may be said of each collective of a group, and why not more."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import F64, I8, I64, Bool
+from synctax.arrays import F64, I8, I32, I64, Bool
 from synctax.collectives.matches import Identity, Status
-from synctax.collectives.model import SYMMETRIC
+from synctax.collectives.model import IS_SYMMETRIC
 from synctax.collectives.pool import Participations
 from synctax.collectives.union import REASONS, Doubt
 
@@ -31,9 +32,25 @@ class Facts:
     end_spread_ns: F64
 
 
-def judge(
-    facts: Facts, *, members: int, size: int, tolerance_ns: float
-) -> tuple[I8, list[str]]:
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was said of each of m collectives.
+
+    `status` (m,) int8 is a `Status`, `reason` (m,) int32 the number of a text among
+    `reasons`, -1 for `OK`.
+    """
+
+    status: I8
+    reason: I32
+    reasons: tuple[str, ...]
+
+    def recoded(self, number: Mapping[str, int]) -> I32:
+        """Reasons by the numbers of another list of texts."""
+        table = np.array([*map(number.__getitem__, self.reasons), -1], np.int32)
+        return table[self.reason]
+
+
+def judge(facts: Facts, *, members: int, size: int, tolerance_ns: float) -> Verdict:
     """Give each collective its status (but for the window's head) and the reason.
 
     Parameters
@@ -49,19 +66,20 @@ def judge(
 
     Returns
     -------
-    (m,) int8, list of m str
-        `Status`; the reason, empty for `OK`.
+    Verdict
     """
     count = facts.valid.size
     status = np.full(count, Status.OK, np.int8)
-    reason = [""] * count
+    reason = np.full(count, -1, np.int32)
+    reasons: dict[str, int] = {}
     seen = np.bincount(facts.slot, minlength=count)
     first = np.searchsorted(facts.slot, np.arange(count))
     exact = facts.identity[first] <= Identity.SEQ
 
     def say(which: Bool, verdict: Status, why: str) -> None:
-        for one in np.flatnonzero(which & (status == Status.OK)):
-            status[one], reason[one] = verdict, why
+        hit = which & (status == Status.OK)
+        if hit.any():
+            status[hit], reason[hit] = verdict, reasons.setdefault(why, len(reasons))
 
     if size == 1:
         say(seen > 0, Status.UNMATCHED, "the group has one rank, which waits for nobody")
@@ -84,7 +102,7 @@ def judge(
     say(unchecked & ~exact, Status.UNMATCHED, "too few ends to check the order by")
     expected = np.where(facts.paired[first], min(2, members), members)
     say(seen < expected, Status.PARTIAL, "some ranks did not record it")
-    return status, reason
+    return Verdict(status, reason, tuple(reasons))
 
 
 def operations(rows: I64, slot: I64, table: Participations, count: int) -> tuple[I8, Bool]:
@@ -104,19 +122,17 @@ def operations(rows: I64, slot: I64, table: Participations, count: int) -> tuple
     (m,) int8, (m,) bool
         What most participations that name it say; symmetric and even.
     """
-    op, named = table.op[rows], table.named[rows]
+    if not count:
+        return np.empty(0, np.int8), np.empty(0, np.bool_)
+    op = table.op[rows]
     first = np.searchsorted(slot, np.arange(count + 1))
-    result = op[first[:-1]].copy()
-    low, high = result.copy(), result.copy()
-    np.minimum.at(low, slot, op)
-    np.maximum.at(high, slot, op)
-    for one in np.flatnonzero(low != high):
+    low = np.minimum.reduceat(op, first[:-1])
+    result = low.copy()
+    for one in np.flatnonzero(low != np.maximum.reduceat(op, first[:-1])):
         inside = slice(first[one], first[one + 1])
-        result[one] = _majority_op(op[inside], named[inside])
-    uneven = np.zeros(count, np.bool_)
-    np.logical_or.at(uneven, slot, table.uneven[rows])
-    valid = np.isin(result, [int(symmetric) for symmetric in SYMMETRIC]) & ~uneven
-    return result.astype(np.int8), valid
+        result[one] = _majority_op(op[inside], table.named[rows[inside]])
+    uneven = np.logical_or.reduceat(table.uneven[rows], first[:-1])
+    return result, IS_SYMMETRIC[result] & ~uneven
 
 
 def _majority_op(op: I8, named: Bool) -> int:

@@ -10,7 +10,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from synctax.arrays import I8, I64
+from synctax.arrays import I8, I32, I64, apart, ordered
 from synctax.collectives.align import Alignment
 from synctax.collectives.clock import ClockFit
 from synctax.collectives.pool import Participations
@@ -68,15 +68,15 @@ def sequence(rows: I64, table: Participations) -> OpSequence:
 Aligner = Callable[[OpSequence, OpSequence], Alignment]
 
 
-def union_by_order(rows: I64, table: Participations, aligner: Aligner) -> Union:
+def union_by_order(rank: I32, whole: OpSequence, aligner: Aligner) -> Union:
     """Number collectives by order, operation, size and the agreement of ends.
 
     Parameters
     ----------
-    rows : (n,) int64
-        Participations of one group, of several ranks, in order of end on each rank.
-    table : Participations
-        The table they are rows of.
+    rank : (n,) int32
+        Whose each participation of a group is.
+    whole : OpSequence
+        The same n participations, in order of end on each rank.
     aligner : callable
         Places the second of two sequences in the first: `align` or `align_on_one_clock`.
 
@@ -85,18 +85,18 @@ def union_by_order(rows: I64, table: Participations, aligner: Aligner) -> Union:
     Union
         Slots are numbered without gaps, in order of time on the longest rank's clock.
     """
-    parts = _by_rank(rows, table)
-    union = Union.empty(rows.size)
+    parts = [part for _, part in apart(rank)]
+    union = Union.empty(rank.size)
     if not parts:
         return union
     first = max(parts, key=lambda part: part.size)
-    whole = _Growing(sequence(rows[first], table))
-    union.slot[first] = whole.ids
+    known = _Growing(whole.take(first))
+    union.slot[first] = known.ids
     for part in parts:
         if part is first:
             continue
-        own = sequence(rows[part], table)
-        found = aligner(whole.sequence, own)
+        own = whole.take(part)
+        found = aligner(known.sequence, own)
         place = found.place
         union.doubt[part[found.far]] = Doubt.FAR
         union.doubt[part[found.unsure]] = Doubt.NEAR_LOSS
@@ -105,17 +105,9 @@ def union_by_order(rows: I64, table: Participations, aligner: Aligner) -> Union:
         if found.anchors and found.agreement < MIN_AGREEMENT and not found.whole:
             union.doubt[part] = Doubt.STRANGER
             place = np.full_like(place, -1)
-        union.slot[part] = whole.take_in(own, place, found.clock)
-    union.slot[:] = np.argsort(whole.ids, kind="stable")[union.slot]
+        union.slot[part] = known.take_in(own, place, found.clock)
+    union.slot[:] = ordered(known.ids)[union.slot]
     return union
-
-
-def _by_rank(rows: I64, table: Participations) -> list[I64]:
-    """Positions in `rows` of each rank's participations, ranks ascending."""
-    rank = table.rank[rows]
-    order = np.argsort(rank, kind="stable")
-    cuts = np.flatnonzero(np.diff(rank[order])) + 1
-    return [part for part in np.split(order, cuts) if part.size]
 
 
 class _Growing:

@@ -1,6 +1,6 @@
 """Which participations are one collective, and what may be said of it."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from synctax.collectives.match import match
 from synctax.collectives.matches import Identity, Matches, Status
-from synctax.collectives.model import Group, Op
+from synctax.collectives.model import PER_ROW, Group, Op, RankCollectives
 from tests.collectives.job import UNLABELLED, WORLD, C, lockstep, rank
 from tests.laws import examples
 
@@ -466,3 +466,26 @@ def test_events_that_stand_twice_in_a_trace_count_once():
     found = match([plain[0], twice])
     assert taxes_us(found) == taxes_us(match(plain))
     assert [(n.reason, n.count) for n in found.notes] == [("event_repeated", 2)]
+
+
+def test_all_that_a_rank_tells_of_a_participation_is_kept_or_dropped_with_it():
+    whole = rank(0, [C(e, 40) for e in ENDS], busy=[(0, 1)], steps=[(0, 0.0, 9e3)])
+    per_row = {
+        name for name, value in vars_of(whole).items() if np.size(value) == len(whole)
+    }
+    assert per_row == set(PER_ROW)
+    part = whole.take(slice(2, 5))
+    assert {np.size(vars_of(part)[name]) for name in PER_ROW} == {3}
+    assert part.busy_start_ns is whole.busy_start_ns
+
+
+def vars_of(one: RankCollectives) -> dict[str, object]:
+    return {field.name: getattr(one, field.name) for field in fields(one)}
+
+
+def test_a_stream_without_a_collective_is_no_group_to_split():
+    """Streams without metadata are told apart by ends; on one of them nothing ran."""
+    silent = Group("", None, "unlabelled", None, "inferred", 1)
+    ranks = lockstep(ENDS, [[40] * 9] * 4, groups=[UNLABELLED, silent])
+    found = match(ranks)
+    assert statuses(found) == ["OK"] * 9

@@ -1,5 +1,7 @@
 """On CPUs the order is settled where ranks agree step by step, however far ends scatter."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -88,3 +90,16 @@ def test_of_two_that_run_side_by_side_the_first_issued_is_first_on_all_ranks():
     duration = found.table.duration_ns[found.row].reshape(-1, 2)
     assert_array_equal(np.diff(duration).ravel(), [-20_000, 80_000] * 6)
     assert (found.status[1:] == Status.OK).all()
+
+
+def test_an_event_that_stands_twice_moves_none_that_was_issued_after_it():
+    """What was issued when goes with its event: the first of two equal ones is first."""
+    plain = [member(0), member(1)]
+    last = plain[1]
+    twice = last.take(np.append(0, np.arange(len(last))))
+    moved = twice.launch_ns - np.where(np.arange(len(twice)) % 2, 0, 3_000)
+    moved[1] = moved[0]
+    found = match([plain[0], replace(twice, launch_ns=moved)])
+    other = match([plain[0], replace(last, launch_ns=moved[1:])])
+    assert found.table.launch_ns.tolist() == other.table.launch_ns.tolist()
+    assert found.row.tolist() == other.row.tolist()

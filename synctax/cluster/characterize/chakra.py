@@ -20,7 +20,7 @@ from synctax.cluster.characterize.chakra_nodes import (
     Nodes,
     read_nodes,
 )
-from synctax.collectives.model import SYMMETRIC, Op
+from synctax.collectives.model import IS_SYMMETRIC, Op
 from synctax.collectives.wait import busbw_factor
 from synctax.errors import BadInputError, SynctaxError
 from synctax.trace.discover import natural_key
@@ -324,6 +324,6 @@ def _outermost_bytes(
 
 def _meets(one: Nodes, sizes: F64) -> Bool:
     """Collectives that all ranks of a group of several leave together, (n,) bool."""
-    symmetric = np.isin(one.op, [int(op) for op in SYMMETRIC])
+    symmetric = IS_SYMMETRIC[one.op]
     met: Bool = (one.kind == COLL) & symmetric & (sizes > 1)
     return met

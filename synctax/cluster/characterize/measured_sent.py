@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import F64, I64, Bool
-from synctax.collectives.model import SYMMETRIC, Op
+from synctax.collectives.model import IS_SYMMETRIC, Op
 from synctax.collectives.tax import Tax
 from synctax.planning.verify.traffic import wire_factors
 
@@ -63,7 +63,7 @@ def sent(tax: Tax, chosen: Bool) -> Sent:
     wire = np.zeros(table.rank.size)
     wire[known] = table.payload_bytes[known] * wire_factors(table.op[known], size[known])
     meets = chosen & shown & (size > 1)
-    meets &= np.isin(table.op, [int(op) for op in SYMMETRIC])
+    meets &= IS_SYMMETRIC[table.op]
     return Sent(
         bytes=np.bincount(table.rank, wire, minlength=ranks).astype(np.float64),
         barriers=np.bincount(table.rank[meets], minlength=ranks),
