@@ -92,7 +92,7 @@ def median(values: npt.NDArray[np.number[Any]]) -> float:
     return (float(low) + float(high)) / 2
 
 
-def runs(values: npt.NDArray[np.signedinteger[Any]]) -> I64:
+def runs(values: npt.NDArray[np.integer[Any]]) -> I64:
     """Find where runs of equal values begin, and, last, where all end.
 
     Examples

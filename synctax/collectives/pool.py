@@ -39,6 +39,8 @@ class JobGroup:
 class Participations:
     """One row a communication kernel of any rank; columns as in `RankCollectives`.
 
+    Rows are in order of rank.
+
     `rank` (n,) int32 is the position of the rank among those read, `group` (n,) int32
     the number of its `JobGroup`; `dtype` codes index `dtypes`. `own_rank` (r,) int64 is
     the global rank at each position.
@@ -66,6 +68,11 @@ class Participations:
         """Ends on each rank's own clock, (n,) int64."""
         end: I64 = self.start_ns + self.duration_ns
         return end
+
+    def of_rank(self, position: int) -> slice:
+        """Where the rows of a rank are: they lie together."""
+        low, high = np.searchsorted(self.rank, (position, position + 1)).tolist()
+        return slice(low, high)
 
 
 _Key = tuple[str, str, tuple[int, ...] | None, int]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -158,6 +159,7 @@ def _stretches(values: I32) -> tuple[I64, I64]:
     return start, np.diff(np.append(start, values.size))
 
 
+@lru_cache(maxsize=1 << 10)  # siblings have as many ranks, and about as many collectives
 def run_p(length: int, draws: int, ranks: int) -> float:
     """Return the probability of a run at least this long if every rank were equally likely.
 

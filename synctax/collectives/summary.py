@@ -1,13 +1,13 @@
 """Tables of a tax: per role and operation, per collective, per rank."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from synctax.arrays import F64, I64, NS_PER_US, distinct, median
+from synctax.arrays import F64, I64, NS_PER_US, apart, distinct, median
 from synctax.collectives.clock import ClockFit
 from synctax.collectives.matches import Identity, Status
 from synctax.collectives.model import Op
@@ -115,12 +115,11 @@ def _share_of_step(tax: "Tax", slots: I64) -> float | None:
     waited_ns = tax.waits.wait_ns[_rows_of(tax, slots)]
     rank, in_step = found.table.rank[rows], found.table.step[rows] >= 0
     waited = whole = 0
-    for position in distinct(rank):
-        mine = rank == position
+    for position, mine in apart(rank):
         if found.ranks[position].step_number.size:
-            mine &= in_step
+            mine = mine[in_step[mine]]  # noqa: PLW2901 - those of them that count
         waited += int(waited_ns[mine].sum())
-        whole += _steps_ns(tax, int(position))
+        whole += _steps_ns(tax, position)
     return waited / whole if whole else None
 
 
@@ -138,9 +137,10 @@ def _steps_ns(tax: "Tax", position: int) -> int:
     chosen = (one.step_number >= steps.start) & (one.step_number < steps.stop)
     if not chosen.any():
         return 0
-    mine = table.rank == position
+    mine = table.of_rank(position)
     step = table.step[mine]
-    start_ns, end_ns = table.start_ns[mine], table.end_ns[mine]
+    start_ns = table.start_ns[mine]
+    end_ns = start_ns + table.duration_ns[mine]
     inside = (step >= steps.start) & (step < steps.stop)
     before = (step >= 0) & (step < steps.start)
     first = min(int(one.step_start_ns[chosen].min()), int(start_ns[inside].min()))
@@ -157,15 +157,16 @@ def _straggler(tax: "Tax", slots: I64) -> dict[str, Any]:
     found, straggler = tax.matches, tax.waits.straggler
     counts: dict[tuple[str, tuple[int, ...]], dict[int, int]] = {}
     run, draws = 0, list[tuple[int, int]]()
-    for number in distinct(found.group[slots]):
+    for number, mine in apart(found.group[slots]):
         group = found.groups[number]
-        last = straggler[slots[found.group[slots] == number]]
+        last = straggler[slots[mine]]
         run = max(run, longest_run(last))
         draws.append((last.size, len(group.members)))
         tally = counts.setdefault((group.name, group.ranks), {})
+        times = np.bincount(last[last >= 0], minlength=len(found.ranks))
         for member in group.members:
             rank = found.ranks[member].rank
-            tally[rank] = tally.get(rank, 0) + int((last == member).sum())
+            tally[rank] = tally.get(rank, 0) + int(times[member])
     best = max(
         ((count, -rank, sum(tally.values())) for tally in counts.values()
          for rank, count in tally.items()),
@@ -196,10 +197,12 @@ def per_collective(tax: "Tax") -> Rows:
     slots = np.flatnonzero(tax.shown)
     table = found.table
     ranks = np.array([rank.rank for rank in found.ranks] + [-1], np.int64)
-    group = [found.groups[g] for g in found.group[slots]]
+    group = found.group[slots].tolist()
+    roles = [one.role for one in found.groups]
+    members = [ranks_text(one.ranks) for one in found.groups]
+    windows = [one.window or None for one in found.groups]
     count = waits.n_ranks[slots]
     exposed = np.add.reduceat(tax.exposed_ns, found.first[:-1])[slots] / count
-    dtypes = [*table.dtypes, None]
     # Where the tax may not be believed, or one rank is all there is, none is told.
     silent = np.isin(tax.matches.own_status[slots], (Status.INVALID, Status.UNMATCHED))
     silent |= count == 1
@@ -217,9 +220,9 @@ def per_collective(tax: "Tax") -> Rows:
     }
     return MEASURE_COLLECTIVES.rows(
         {
-            "group": [g.role for g in group],
-            "group_ranks": [ranks_text(g.ranks) for g in group],
-            "op": [Op(int(code)).label for code in found.op[slots]],
+            "group": [roles[g] for g in group],
+            "group_ranks": [members[g] for g in group],
+            "op": _texts([op.label for op in Op], found.op[slots]),
             "index": found.index[slots],
             "step": _absent(found.step[slots]),
             "seq": _absent(found.seq[slots]),
@@ -232,16 +235,21 @@ def per_collective(tax: "Tax") -> Rows:
             "fastest_rank": _absent(shown_rank["fastest_rank"]),
             "start_spread_us": found.start_spread_ns[slots] / NS_PER_US,
             "end_spread_us": found.end_spread_ns[slots] / NS_PER_US,
-            "identity": [
-                Identity(int(code)).name.lower() for code in found.identity[slots]
-            ],
-            "status": [Status(int(code)).name.lower() for code in tax.status[slots]],
-            "reason": [found.reasons[c] if c >= 0 else None for c in found.reason[slots]],
-            "dtype": [dtypes[code] for code in found.dtype[slots]],
-            "window": [g.window or None for g in group],
+            "identity": _texts(
+                [one.name.lower() for one in Identity], found.identity[slots]
+            ),
+            "status": _texts([one.name.lower() for one in Status], tax.status[slots]),
+            "reason": _texts([*found.reasons, None], found.reason[slots]),
+            "dtype": _texts([*table.dtypes, None], found.dtype[slots]),
+            "window": [windows[g] for g in group],
             **numbers,
         }
     )
+
+
+def _texts(names: Sequence[str | None], codes: np.ndarray) -> list[str | None]:
+    """The name of each code; -1 is the last one."""
+    return [names[code] for code in codes.tolist()]
 
 
 def _absent(values: I64) -> list[int | None]:
@@ -282,19 +290,18 @@ def _rank_rows(tax: "Tax", part: Part) -> Iterator[dict[str, Any]]:
     slot = np.repeat(np.arange(len(found)), np.diff(found.first))[rows]
     wait_ns = tax.waits.wait_ns[rows]
     last = tax.waits.straggler[slot]
-    for position in distinct(rank):
-        mine = rank == position
+    for position, mine in apart(rank):
         one, waited_ns = found.ranks[position], wait_ns[mine]
         untied = int((last[mine] >= 0).sum())
         was_last = int((last[mine] == position).sum())
-        clock = _clock_of(tax, slot[mine], int(position))
+        clock = _clock_of(tax, slot[mine], position)
         yield {
             "group": part.role,
             "op": part.op.label,
             "rank": one.rank,
             "host": one.host or None,
             "gpu": one.gpu or None,
-            "collectives": int(mine.sum()),
+            "collectives": mine.size,
             "straggler_count": was_last,
             "straggler_share": was_last / untied if untied else None,
             # in ns, which are whole: a sum of µs has digits that no time has
@@ -329,9 +336,9 @@ def caused_us(tax: "Tax") -> dict[tuple[str, str, int, str], float]:
     for part in parts(tax):
         slots = part.slots[waits.straggler[part.slots] >= 0]
         last = waits.straggler[slots]
-        for position in distinct(last).tolist():
+        for position, mine in apart(last):
             one = matches.ranks[position]
-            own_ns = int(tax_ns[slots[last == position]].sum())
+            own_ns = int(tax_ns[slots[mine]].sum())
             key = part.role, part.op.label, one.rank, one.window
             sums[key] = sums.get(key, 0.0) + own_ns / NS_PER_US
     return sums

@@ -66,14 +66,9 @@ class Tax(Shown):
     @cached_property
     def busbw_gb_per_s(self) -> F64:
         """Bus bandwidth of each collective net of the wait, (m,) float64; NaN unknown."""
-        sizes = np.array([group.size for group in self.matches.groups], np.int64)
-        table = {
-            (op, size): busbw_factor(op, size)
-            for op in map(int, Op)
-            for size in map(int, distinct(sizes))
-        }
-        pairs = zip(self.matches.op, sizes[self.matches.group], strict=True)
-        factor = np.array([table[int(op), int(size)] for op, size in pairs])
+        sizes = [group.size for group in self.matches.groups]
+        table = np.array([[busbw_factor(op, size) for op in Op] for size in sizes])
+        factor = table.reshape(-1, len(Op))[self.matches.group, self.matches.op]
         return busbw_gb_per_s(self.matches.payload_bytes, factor, self.waits.shortest_ns)
 
     @property
