@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from synctax.arrays import F64, I64, distinct
+from synctax.arrays import F64, I64, apart, distinct
 from synctax.collectives.stragglers import expected_runs, run_lengths
 
 if TYPE_CHECKING:
@@ -74,9 +74,8 @@ class Runs:
 def _sequences(tax: "Tax", slots: I64) -> Iterator[tuple[np.ndarray, int]]:
     """Who was last in each group in order of time, and how many ranks it has."""
     found = tax.matches
-    for number in distinct(found.group[slots]):
-        mine = slots[found.group[slots] == number]
-        yield tax.waits.straggler[mine], len(found.groups[number].members)
+    for number, mine in apart(found.group[slots]):
+        yield tax.waits.straggler[slots[mine]], len(found.groups[number].members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +134,9 @@ def _series(tax: "Tax", slots: I64) -> list[tuple[tuple[int, ...], I64]]:
     found = tax.matches
     start_ns = found.table.start_ns[found.row[found.first[:-1]]]
     by_ranks: dict[tuple[int, ...], list[I64]] = {}
-    for number in distinct(found.group[slots]):
+    for number, mine in apart(found.group[slots]):
         ranks = tuple(sorted(found.ranks[m].rank for m in found.groups[number].members))
-        by_ranks.setdefault(ranks, []).append(slots[found.group[slots] == number])
+        by_ranks.setdefault(ranks, []).append(slots[mine])
     every = {ranks: np.concatenate(some) for ranks, some in by_ranks.items()}
     return [
         (ranks, mine[np.argsort(start_ns[mine], kind="stable")])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import F64, I8, I32, I64, Bool
+from synctax.arrays import F64, I8, I32, I64, Bool, apart
 from synctax.collectives.matches import Identity, Status
 from synctax.collectives.model import IS_SYMMETRIC
 from synctax.collectives.pool import Participations
@@ -86,18 +86,18 @@ def judge(facts: Facts, *, members: int, size: int, tolerance_ns: float) -> Verd
     if members == 1:
         say(seen > 0, Status.UNMATCHED, "only one rank of the group was read")
     doubtful = np.flatnonzero(facts.doubt)
-    for rank, doubt in sorted(
-        {*zip(facts.own_rank[doubtful], facts.doubt[doubtful], strict=True)}
-    ):
+    kinds = facts.own_rank[doubtful] * len(Doubt) + facts.doubt[doubtful]
+    for kind, some in apart(kinds):
+        rank, doubt = divmod(kind, len(Doubt))
         hit = np.zeros(count, np.bool_)
-        hit[facts.slot[(facts.own_rank == rank) & (facts.doubt == doubt)]] = True
-        why = f"order of rank {rank} is not certain: {REASONS[Doubt(int(doubt))]}"
+        hit[facts.slot[doubtful[some]]] = True
+        why = f"order of rank {rank} is not certain: {REASONS[Doubt(doubt)]}"
         say(hit, Status.UNMATCHED, why)
     say(~facts.valid, Status.INVALID, "ranks do not leave this operation together")
     say(facts.instant, Status.INVALID, "a rank's kernel has no duration")
-    apart = facts.end_spread_ns > tolerance_ns
-    say(apart & exact, Status.INVALID, "ends are further apart than the tolerance")
-    say(apart, Status.UNMATCHED, "ends are further apart than the tolerance")
+    far = facts.end_spread_ns > tolerance_ns
+    say(far & exact, Status.INVALID, "ends are further apart than the tolerance")
+    say(far, Status.UNMATCHED, "ends are further apart than the tolerance")
     unchecked = np.isnan(facts.end_spread_ns) & (seen > 1)
     say(unchecked & ~exact, Status.UNMATCHED, "too few ends to check the order by")
     expected = np.where(facts.paired[first], min(2, members), members)

@@ -5,9 +5,10 @@
 
 `seq` and `order` are one group of all ranks; `3d` are TP 8, DP and PP 4 with Seq, sends
 between stages matched by order. Each line is a process of its own, which says how long the
-CPU worked and what it held at most beside the ranks that it was given. pandas does the
-least that a table of waits needs, from a frame of the same participations, numbered
-before: a group by collective, its shortest duration, and who that was.
+CPU worked and what it held at most beside the ranks that it was given, in bytes a
+participation. pandas does the least that waits need, from a frame of the same
+participations that our matching numbered: by collective, what each lasts longer than the
+shortest, which that is, and the median.
 """
 
 import resource
@@ -22,6 +23,7 @@ import numpy as np
 from synctax.collectives.model import Group, Op, RankCollectives
 from synctax.collectives.summary import per_rank, summary
 from synctax.collectives.tax import measure
+from synctax.collectives.wait import waits
 from tests.collectives.job import C, rank
 
 SIZES = (
@@ -133,30 +135,33 @@ def line(ranks: int, collectives: int, kind: str) -> str:
     tax, match_s = took_s(lambda: measure(given))
     more_mb = peak_mb() - before_mb
     _, tables_s = took_s(lambda: (summary(tax), per_rank(tax)))
+    table, row = tax.matches.table, tax.matches.row
+    rank, duration_ns = table.rank[row], table.duration_ns[row]
+    _, waits_s = took_s(lambda: waits(tax.matches.first, rank, duration_ns))
     import pandas as pd  # only now: its memory is none of ours
 
-    matches = tax.matches
-    slot = np.repeat(np.arange(len(matches)), np.diff(matches.first))
-    frame = pd.DataFrame(
-        {"slot": slot, "ns": matches.table.duration_ns[matches.row]}
-    )
+    slot = np.repeat(np.arange(len(tax.matches)), np.diff(tax.matches.first))
+    frame = pd.DataFrame({"slot": slot, "ns": duration_ns})
 
     def by_pandas() -> object:
         groups = frame.groupby("slot")["ns"]
         return frame["ns"] - groups.transform("min"), groups.idxmin(), groups.median()
 
     _, pandas_s = took_s(by_pandas)
-    rows = matches.row.size
+    per_s, bytes_each = row.size / match_s / 1e6, more_mb * 1e6 / row.size
     return (
-        f"| {ranks} × {collectives:,} {kind} | {match_s:.2f} | {tables_s:.2f} | "
-        f"{rows / match_s / 1e6:.1f} | {more_mb * 1e6 / rows:.0f} | {pandas_s:.2f} |"
+        f"| {ranks} × {collectives:,} {kind} | {match_s:.2f} | {per_s:.1f} | "
+        f"{bytes_each:.0f} | {tables_s:.2f} | {waits_s:.2f} | {pandas_s:.2f} |"
     )
 
 
 def lines() -> Iterator[str]:
     """Measure all lines, each in a process of its own."""
-    yield "| ranks × collectives | s | tables s | million/s | bytes each | pandas s |"
-    yield "|---|---|---|---|---|---|"
+    yield (
+        "| ranks × collectives | measure s | million/s | bytes each | tables s | "
+        "of measure, waits s | pandas, waits s |"
+    )
+    yield "|---|---|---|---|---|---|---|"
     for size in SIZES:
         command = [sys.executable, "-m", "tests.bench.matching", *map(str, size)]
         yield subprocess.run(command, check=True, capture_output=True, text=True).stdout

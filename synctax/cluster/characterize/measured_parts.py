@@ -80,7 +80,8 @@ def parts(tax: Tax, iterations: int) -> Parts:
     found = np.zeros((6, len(tax.matches.ranks)), np.int64)
     marked = np.zeros(len(tax.matches.ranks), np.bool_)
     for position, one in enumerate(tax.matches.ranks):
-        mine = np.flatnonzero(table.rank == position)
+        own = table.of_rank(position)
+        mine = np.arange(own.start, own.stop)
         begin, end, steps = _span(tax, one, mine)
         marked[position] = steps is not None
         count = iterations if steps is None else len(steps)
