@@ -1,7 +1,8 @@
 """Times matching, waits and tables of made-up ranks in memory.
 
-    python -m tests.bench.matching                    the table of docs/performance.md
-    python -m tests.bench.matching 256 50000 seq      one line, in this process
+    python -m tests.bench.matching                       the table of docs/performance.md
+    python -m tests.bench.matching --docs PAGE           and puts it there
+    python -m tests.bench.matching 256 50000 seq         one line, in this process
 
 `seq` and `order` are one group of all ranks; `3d` are TP 8, DP and PP 4 with Seq, sends
 between stages matched by order. Each line is a process of its own, which says how long the
@@ -11,12 +12,14 @@ participations that our matching numbered: by collective, what each lasts longer
 shortest, which that is, and the median.
 """
 
+import argparse
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -24,6 +27,8 @@ from synctax.collectives.model import Group, Op, RankCollectives
 from synctax.collectives.summary import per_rank, summary
 from synctax.collectives.tax import measure
 from synctax.collectives.wait import waits
+from tests.bench.into_page import put
+from tests.bench.machine import machine
 from tests.collectives.job import C, rank
 
 SIZES = (
@@ -158,10 +163,10 @@ def line(ranks: int, collectives: int, kind: str) -> str:
 def lines() -> Iterator[str]:
     """Measure all lines, each in a process of its own."""
     yield (
-        "| ranks × collectives | measure s | million/s | bytes each | tables s | "
-        "of measure, waits s | pandas, waits s |"
+        "| ranks × collectives | measure, s | million/s | bytes each | tables, s | "
+        "of measure, waits, s | pandas, waits, s |\n"
     )
-    yield "|---|---|---|---|---|---|---|"
+    yield "|---|---|---|---|---|---|---|\n"
     for size in SIZES:
         command = [sys.executable, "-m", "tests.bench.matching", *map(str, size)]
         yield subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -169,12 +174,21 @@ def lines() -> Iterator[str]:
 
 def main() -> None:
     """Print the table, or the line that is asked for."""
-    if len(sys.argv) == 4:
-        sys.stdout.write(line(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]) + "\n")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("size", nargs="*", help="RANKS COLLECTIVES seq|order|3d")
+    parser.add_argument("--docs", type=Path, help="put the table into this page")
+    options = parser.parse_args()
+    if options.size:
+        ranks, collectives, kind = options.size
+        sys.stdout.write(line(int(ranks), int(collectives), kind) + "\n")
         return
+    table = ""
     for text in lines():
-        sys.stdout.write(text.rstrip() + "\n")
+        sys.stdout.write(text)
         sys.stdout.flush()
+        table += text
+    if options.docs:
+        put(options.docs, "matching", f"{table}\n{machine()}; one round.")
 
 
 if __name__ == "__main__":

@@ -20,10 +20,7 @@ The environments of the peers are made like this:
 """
 
 import argparse
-import importlib.metadata
 import json
-import os
-import platform
 import shutil
 import statistics
 import sys
@@ -35,12 +32,12 @@ from pathlib import Path
 
 from inputs import INPUTS, Input, make
 from into_page import put
+from machine import machine
 from process import Run, forget_page_cache, run, wait_for_idle
 
 from synctax.trace import readers
 
 HERE = Path(__file__).parent
-LIBRARIES = ("numpy", "msgspec", "isal", "orjson", "pyarrow", "pandas")
 
 
 @dataclass(slots=True)
@@ -299,18 +296,6 @@ def ratios(cases: Sequence[Case]) -> str:
 def median(runs: Sequence[Run], name: str) -> float:
     """Take the median of one quantity."""
     return statistics.median(getattr(r, name) for r in runs)
-
-
-def machine() -> str:
-    """Describe what this ran on, without its name."""
-    info = Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.split(": ")[1] for line in info if "model name" in line), "unknown")
-    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in LIBRARIES)
-    return (
-        f"{os.cpu_count()} cores ({model}), {memory_gb:.0f} GB; {platform.system()}, "
-        f"Python {platform.python_version()}; {versions}"
-    )
 
 
 def main() -> None:
