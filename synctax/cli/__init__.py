@@ -298,7 +298,7 @@ def _show_version(ctx: click.Context, _option: click.Parameter, value: bool) -> 
 
         from synctax.trace.readers import in_use
 
-        click.echo(f"synctax {version('synctax')}, {in_use()} reader")
+        click.echo(f"synctax {version('synctax')}, reader: {in_use()}")
         ctx.exit()
 
 

@@ -6,6 +6,7 @@ are started too; workers of a Dask cluster choose for themselves unless it does.
 """
 
 import os
+from importlib import import_module
 from typing import Final
 
 from synctax.errors import SynctaxError
@@ -15,6 +16,9 @@ VARIABLE: Final = "SYNCTAX_READER"
 NATIVE: Final = "native"
 PYTHON: Final = "python"
 READERS: Final = (NATIVE, PYTHON)
+
+MODULE: Final = "synctax.trace._scan"
+REBUILD: Final = "install a C compiler (gcc or clang) and synctax again"
 
 LAYOUT: Final = 3
 """Counts changes of what the compiled module and its user must agree on."""
@@ -28,11 +32,20 @@ def variants() -> tuple[str, ...]:
     tuple of str
         Empty where it was not built, or was built of another version's sources.
     """
+    return _compiled()[0]
+
+
+def _compiled() -> tuple[tuple[str, ...], str]:
+    """What the compiled reader may use here, or why there is none, and what to do."""
     try:
-        from synctax.trace import _scan
-    except ImportError:
-        return ()
-    return _scan.VARIANTS if getattr(_scan, "LAYOUT", None) == LAYOUT else ()
+        module = import_module(MODULE)
+    except ModuleNotFoundError:
+        return (), f"was not built when synctax was installed; {REBUILD}"
+    except ImportError as error:
+        return (), f"cannot be loaded ({error}); {REBUILD}"
+    if getattr(module, "LAYOUT", None) != LAYOUT:
+        return (), f"was built of the sources of another version; {REBUILD}"
+    return module.VARIANTS, ""
 
 
 def chosen() -> str:
@@ -56,13 +69,22 @@ def chosen() -> str:
         )
     if wanted == NATIVE and not variants():
         raise SynctaxError(
-            "the native reader was not built when synctax was installed; install a C "
-            "compiler (gcc or clang) and synctax again, or read with --reader python"
+            f"the native reader {_compiled()[1]}, or read with --reader python"
         )
     return wanted or (NATIVE if variants() else PYTHON)
 
 
 def in_use() -> str:
-    """Say which reader is in use, with the vector unit of the compiled one."""
+    """Say which reader is in use: with which vector unit, or why not the compiled one.
+
+    Returns
+    -------
+    str
+        `native (avx2)`, or `python (...)` with the reason.
+    """
     reader = chosen()
-    return f"{reader} ({variants()[0]})" if reader == NATIVE else reader
+    if reader == NATIVE:
+        return f"{reader} ({variants()[0]})"
+    if variants():
+        return f"{reader} (as {VARIABLE} says)"
+    return f"{reader} (the native one {_compiled()[1]})"

@@ -109,7 +109,7 @@ def test_a_shell_completes_commands(run):
 def test_version_is_the_installed_one(run):
     from importlib.metadata import version
 
-    told = f"synctax {version('synctax')}, {in_use()} reader\n"
+    told = f"synctax {version('synctax')}, reader: {in_use()}\n"
     assert run("--version").stdout == told
 
 

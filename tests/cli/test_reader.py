@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from synctax.errors import SynctaxError
 from synctax.trace import readers
 from tests.conftest import ROOT
 
@@ -29,18 +30,36 @@ def test_the_choice_holds_for_the_command_only(run):
 
 
 def test_a_reader_that_was_not_built_is_refused_at_once(run, monkeypatch):
-    monkeypatch.setattr(readers, "variants", tuple)
+    monkeypatch.setattr(readers, "MODULE", "synctax.trace._absent")
     done = run("measure", EXAMPLE, "--no-cache", "--reader", "native")
     assert done.exit_code == 1
     assert "was not built" in done.stderr
     assert "--reader python" in done.stderr
 
 
-def test_without_the_module_python_reads(run, monkeypatch):
-    monkeypatch.setattr(readers, "variants", tuple)
+def test_without_the_module_python_reads_and_it_is_said_why(monkeypatch):
+    monkeypatch.setattr(readers, "MODULE", "synctax.trace._absent")
     monkeypatch.delenv(readers.VARIABLE, raising=False)
     assert readers.chosen() == readers.PYTHON
-    assert readers.in_use() == "python"
+    assert readers.in_use() == (
+        "python (the native one was not built when synctax was installed; install a C "
+        "compiler (gcc or clang) and synctax again)"
+    )
+
+
+@built
+def test_python_reads_where_it_was_asked_for(monkeypatch):
+    monkeypatch.setenv(readers.VARIABLE, "python")
+    assert readers.in_use() == "python (as SYNCTAX_READER says)"
+
+
+def test_a_module_that_cannot_be_loaded_is_no_secret(monkeypatch, tmp_path):
+    """Built for another machine, say: the linker's words help, silence would not."""
+    (tmp_path / "of_another_machine.py").write_text("raise ImportError('wrong ELF class')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(readers, "MODULE", "of_another_machine")
+    monkeypatch.delenv(readers.VARIABLE, raising=False)
+    assert "python (the native one cannot be loaded (wrong ELF class); " in readers.in_use()
 
 
 def test_a_reader_that_is_none_is_named(run, monkeypatch):
@@ -53,6 +72,11 @@ def test_a_reader_that_is_none_is_named(run, monkeypatch):
 def test_a_module_of_another_layout_is_not_used(monkeypatch):
     monkeypatch.setattr(readers, "LAYOUT", readers.LAYOUT + 1)
     assert readers.variants() == ()
+    if readers._compiled()[1].startswith("was not built"):
+        return
+    monkeypatch.setenv(readers.VARIABLE, readers.NATIVE)
+    with pytest.raises(SynctaxError, match="was built of the sources of another version"):
+        readers.chosen()
 
 
 def test_low_memory_prints_the_same_and_holds_for_the_command_only(run, monkeypatch):
