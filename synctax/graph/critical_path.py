@@ -1,6 +1,5 @@
 """The chain of events that decided when a node could start: the critical path."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,6 +62,10 @@ def deciding_edges(graph: Graph, *, tolerance_us: float = DEFAULT_TOLERANCE_US) 
     for rows in (last, recorded, np.flatnonzero(near & same)):
         chosen[child[rows]] = edge[rows]
     return chosen
+
+
+FEW = 64
+"""A step of fewer paths together takes longer than theirs one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,39 +168,64 @@ def critical_paths(
     # a window that begins before this goes on from a node to its parent
     due_ns = np.minimum(graph.nodes.start_ns, graph.ready_ns[parent])
     due_ns[parent == ROOT] = np.iinfo(np.int64).min
-    items: list[int] = []
-    counts, heads = [], []
-    start_ns = graph.nodes.start_ns[target].tolist()
-    for node, begin, stop in zip(target.tolist(), begin_ns.tolist(), start_ns, strict=True):
+    counts, node, head = _walked(parent, due_ns, target, begin_ns, graph)
+    return _paths(graph, (target, begin_ns), deciding, (node, counts, head))
+
+
+def _walked(
+    parent: I64, due_ns: I64, target: I64, begin_ns: I64, graph: Graph
+) -> tuple[I64, I64, I64]:
+    """Walk all paths back: items of each, items of all in order of time, and heads.
+
+    All go a step at a time together, until so few are left that a step of numpy costs
+    more than those of each in turn: paths of a trace differ much in length.
+    """
+    begin_ns = np.minimum(begin_ns, graph.nodes.start_ns[target])
+    counts, head = np.zeros(target.size, np.int64), target.astype(np.int64)
+    steps: list[tuple[I64, I64]] = []
+    left = np.arange(target.size)
+    while True:
+        left = left[due_ns[head[left]] > begin_ns[left]]
+        if left.size < FEW:
+            break
+        head[left] = parent[head[left]]
+        steps.append((left, head[left]))
+    counts += np.bincount(
+        np.concatenate([left[:0], *(path for path, _ in steps)]), minlength=target.size
+    )
+    ends: list[list[int]] = []
+    for path in left.tolist():
         # a memoryview gives plain ints one by one: only what is walked is converted
-        path, head = _walk(parent.data, due_ns.data, node, min(begin, stop))
-        items += reversed(path)
-        counts.append(len(path))
-        heads.append(head)
-    return _paths(graph, (target, begin_ns), deciding, (items, counts, heads))
+        ends.append(_walk(parent.data, due_ns.data, int(head[path]), int(begin_ns[path])))
+        head[path] = ends[-1][-1]
+        counts[path] += len(ends[-1])
+    last = np.cumsum(counts) - 1
+    node = np.empty(int(counts.sum()), np.int64)
+    for step, (path, at) in enumerate(steps):
+        node[last[path] - step] = at
+    for path, end in zip(left.tolist(), ends, strict=True):
+        stop = int(last[path]) + 1 - len(steps)
+        node[stop - len(end) : stop] = end[::-1]
+    return counts, node, head
 
 
-def _walk(
-    parent_of: memoryview, due_ns: memoryview, node: int, begin: int
-) -> tuple[list[int], int]:
-    """Nodes from the target's parent back to the window's first, and that first node."""
+def _walk(parent_of: memoryview, due_ns: memoryview, node: int, begin: int) -> list[int]:
+    """Nodes from one's parent back to the window's first."""
     path = []
     while due_ns[node] > begin:
         node = parent_of[node]
         path.append(node)
-    return path, node
+    return path
 
 
 def _paths(
     graph: Graph,
     windows: tuple[I64, I64],
     deciding: I64,
-    walked: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    walked: tuple[I64, I64, I64],
 ) -> Paths:
     target, begin = windows
-    node = np.array(walked[0], np.int64)
-    counts = np.array(walked[1], np.int64)
-    head = np.array(walked[2], np.int64)
+    node, counts, head = walked
     starts = graph.nodes.start_ns
     first = np.concatenate([[0], np.cumsum(counts)])
     path = np.repeat(np.arange(target.size), counts)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from synctax.errors import SynctaxError
+from synctax.graph import critical_path
 from synctax.graph.build import build_graph
 from synctax.graph.critical_path import critical_paths, deciding_edges
 from synctax.graph.model import ROOT, EdgeKind, NodeKind, Provenance
@@ -169,6 +170,24 @@ def test_any_walk_adds_up_whatever_it_follows(found, random):
     picked = [random.randrange(low, high) if high > low else -1 for low, high in bounds]
     target = np.arange(len(graph))
     assert_conserved(from_the_start(graph, target, deciding=np.array(picked)))
+
+
+@law
+@given(graphs(), st.data(), st.integers(1, 6))
+def test_paths_are_the_same_walked_together_or_one_by_one(found, data, few):
+    _, graph = found
+    nodes = st.integers(0, len(graph) - 1)
+    target = np.array(data.draw(st.lists(nodes, max_size=12)), np.int64)
+    ends = graph.nodes.start_ns
+    moments = st.integers(int(ends.min()) - 10, int(ends.max()) + 10)
+    begin = np.array([data.draw(moments) for _ in target], np.int64)
+    with pytest.MonkeyPatch.context() as patched:
+        ways = []
+        for number in (few, 1_000):
+            patched.setattr(critical_path, "FEW", number)
+            ways.append(critical_paths(graph, target, begin))
+    for name in ways[0].__slots__:
+        assert_array_equal(*(getattr(way, name) for way in ways))
 
 
 @plain_law
