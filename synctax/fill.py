@@ -10,7 +10,7 @@ from synctax.trace.discover import TraceFile
 from synctax.trace.files import look
 from synctax.trace.kineto import read_rank
 from synctax.trace.pool import Workers, map_files
-from synctax.trace.readers import chosen
+from synctax.trace.readers import NATIVE, chosen
 from synctax.workspace import Workspace
 
 
@@ -63,12 +63,13 @@ def fill(
     SynctaxError
         If a reader is asked for that is not there, or workers cannot serve.
     """
-    chosen()  # told once, and not of every file
+    reader = chosen()  # told once, and not of every file
     results = map_files(
         partial(_fill_one, space=space),
         [file.path for file in files],
         workers=workers,
         on_progress=on_progress,
+        threads=reader == NATIVE,
     )
     return tuple(
         Filled(file.path, file.size_bytes, Outcome.UNREADABLE, str(result))

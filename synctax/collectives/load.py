@@ -22,7 +22,7 @@ from synctax.trace.model import RankTrace
 from synctax.trace.oddities import Problem
 from synctax.trace.on_scheduler import on_scheduler
 from synctax.trace.pool import Workers, map_files
-from synctax.trace.readers import chosen
+from synctax.trace.readers import NATIVE, chosen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,13 +211,14 @@ def survey(
     SynctaxError
         If a reader is asked for that is not there (`trace.readers`).
     """
-    chosen()
+    reader = chosen()
     results = map_files(
         partial(_read_one, cache=cache),
         [file.path for file in found.files],
         workers=workers,
         on_progress=on_progress,
         meanwhile=meanwhile,
+        threads=reader == NATIVE,
     )
     broken = {
         file.path: result

@@ -194,17 +194,18 @@ def _walked(
         np.concatenate([left[:0], *(path for path, _ in steps)]), minlength=target.size
     )
     ends: list[list[int]] = []
-    for path in left.tolist():
+    for number in left.tolist():
         # a memoryview gives plain ints one by one: only what is walked is converted
-        ends.append(_walk(parent.data, due_ns.data, int(head[path]), int(begin_ns[path])))
-        head[path] = ends[-1][-1]
-        counts[path] += len(ends[-1])
+        at, begin = int(head[number]), int(begin_ns[number])
+        ends.append(_walk(parent.data, due_ns.data, at, begin))
+        head[number] = ends[-1][-1]
+        counts[number] += len(ends[-1])
     last = np.cumsum(counts) - 1
     node = np.empty(int(counts.sum()), np.int64)
-    for step, (path, at) in enumerate(steps):
-        node[last[path] - step] = at
-    for path, end in zip(left.tolist(), ends, strict=True):
-        stop = int(last[path]) + 1 - len(steps)
+    for step, (path, reached) in enumerate(steps):
+        node[last[path] - step] = reached
+    for number, end in zip(left.tolist(), ends, strict=True):
+        stop = int(last[number]) + 1 - len(steps)
         node[stop - len(end) : stop] = end[::-1]
     return counts, node, head
 

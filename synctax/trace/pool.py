@@ -1,20 +1,17 @@
 """Runs one function on many things, in worker processes that end with their parent."""
 
-import multiprocessing as mp
 import os
 import pickle
 import signal
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkContext, SpawnContext
+from multiprocessing.context import SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
@@ -31,9 +28,9 @@ from synctax.trace.pool_worker import (
     work,
     worker_lost,
 )
+from synctax.trace.starting import Context, how, interrupt_held, may_fork
 
 T = TypeVar("T")
-Context = ForkContext | SpawnContext
 
 
 class Machines(Protocol):
@@ -64,6 +61,7 @@ def map_files(
     workers: Workers = None,
     on_progress: Callable[[str, int], None] | None = None,
     meanwhile: Callable[[], None] | None = None,
+    threads: bool = False,
 ) -> list[T | SynctaxError]:
     """Call `function(path, on_bytes)` for every path, several at a time.
 
@@ -79,7 +77,7 @@ def map_files(
         As for `map_tasks`, or what calls the function in place of processes here.
     on_progress : callable, optional
         Called here with a path and bytes consumed since its last call.
-    meanwhile : callable, optional
+    meanwhile, threads
         As for `map_tasks`.
 
     Returns
@@ -106,6 +104,7 @@ def map_files(
         workers=workers,
         on_progress=None if on_progress is None else told,
         meanwhile=meanwhile,
+        threads=threads,
     )
 
 
@@ -118,12 +117,13 @@ def map_tasks(  # noqa: PLR0913 - each choice is one of its own
     on_progress: Callable[[int, int], None] | None = None,
     meanwhile: Callable[[], None] | None = None,
     go_on: bool = False,
+    threads: bool = False,
 ) -> list[T | SynctaxError]:
     """Call `function(at, on_progress)` for every number from 0, several at a time.
 
     Workers are forked where that is safe (Linux, and no other thread runs), which costs
-    a few ms; else each starts a new interpreter. So start threads after this, not before.
-    One worker or one task runs in this process.
+    a few ms. Else they are threads of this process if `threads` says so, or each starts
+    a new interpreter. One worker or one task runs in this process.
 
     Parameters
     ----------
@@ -144,6 +144,8 @@ def map_tasks(  # noqa: PLR0913 - each choice is one of its own
     go_on : bool
         Where a worker is lost, its task comes to that error, and another worker takes its
         place.
+    threads : bool
+        The function spends its time in code that lets other threads run.
 
     Returns
     -------
@@ -163,9 +165,21 @@ def map_tasks(  # noqa: PLR0913 - each choice is one of its own
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     count = min(workers or available_cores(), len(names))
+    order = range(len(names)) if order is None else order
+    if count > 1 and threads and not may_fork():
+        from synctax.trace.pool_threads import map_in_threads
+
+        return map_in_threads(
+            function,
+            names,
+            order,
+            threads=count,
+            on_progress=on_progress,
+            meanwhile=meanwhile,
+        )
     if count > 1:
         report = on_progress is not None
-        new = _Crew(function, names, range(len(names)) if order is None else order)
+        new = _Crew(function, names, order)
         with _started(count, new, report=report) as crew:
             another = partial(_add, crew, report=report) if go_on else None
             return crew.collect(on_progress, another, meanwhile)
@@ -318,15 +332,15 @@ def _end(workers: Sequence[_Worker], *, at_once: bool) -> None:
 
 @contextmanager
 def _started(count: int, crew: _Crew, *, report: bool) -> Iterator[_Crew]:
-    context = _context()
+    context = how()
     at_once = True
     try:
-        with _interrupt_held():
+        with interrupt_held():
             _start(crew, count, context, report=report)
         yield crew
         at_once = False
     finally:
-        with _interrupt_held():
+        with interrupt_held():
             crew.stop(at_once=at_once)
 
 
@@ -356,28 +370,9 @@ def _start(crew: _Crew, count: int, context: Context, *, report: bool) -> None:
 
 def _add(crew: _Crew, *, report: bool) -> None:
     """Start one more worker."""
-    context = _context()  # other threads may run by now
-    with _interrupt_held():
+    context = how()  # other threads may run by now
+    with interrupt_held():
         _start(crew, 1, context, report=report)
-
-
-def _context() -> Context:
-    if sys.platform == "linux" and threading.active_count() == 1:
-        return mp.get_context("fork")
-    # The tracker lets interrupts through when it starts, so not while they are held.
-    resource_tracker.ensure_running()
-    return mp.get_context("spawn")
-
-
-@contextmanager
-def _interrupt_held() -> Iterator[None]:
-    """Put off Ctrl-C and SIGTERM; processes started meanwhile never see Ctrl-C."""
-    held = {signal.SIGINT, signal.SIGTERM}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def size_bytes(path: str) -> int:

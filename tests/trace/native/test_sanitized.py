@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-import synctax.trace
-from tests.fuzz.build import SMALL
+from tests.fuzz.build import SMALL, SOURCES
 from tests.laws import examples
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
-SOURCE = Path(synctax.trace.__file__).parent / "_scan_c" / "module.c"
 HERE = Path(__file__).parent
 ROOT = Path(__file__).parents[3]
 
@@ -30,9 +28,15 @@ def library(name: str) -> str:
 
 
 HEADERS = Path(sysconfig.get_path("include")) / "Python.h"
+SOURCE = SOURCES / "module.c"
 needed = pytest.mark.skipif(
-    not (library("libasan.so") and library("libubsan.so") and HEADERS.exists()),
-    reason="a compiler with its sanitizers is needed, and Python's headers",
+    not (
+        library("libasan.so")
+        and library("libubsan.so")
+        and HEADERS.exists()
+        and SOURCE.exists()
+    ),
+    reason="the C sources, a compiler with its sanitizers, and Python's headers are needed",
 )
 
 
