@@ -30,17 +30,20 @@ from synctax.workspace import Workspace
 
 
 def trace(path, rank=0):
-    def empty(kind):
-        return kind(*[np.zeros(0, np.int64) for _ in dataclasses.fields(kind)])
+    dtypes = store._dtypes()
+
+    def empty(kind, section):
+        names = [field.name for field in dataclasses.fields(kind)]
+        return kind(*[np.zeros(0, dtypes[f"{section}.{name}"]) for name in names])
 
     return RankTrace(
         path=path,
         meta=TraceMeta(rank=rank),
-        events=empty(Events),
+        events=empty(Events, "events"),
         lanes=Lanes(np.zeros(0, np.int64), np.zeros(0, np.int64), ()),
-        kernels=empty(KernelArgs),
-        syncs=empty(SyncArgs),
-        comms=empty(CommArgs),
+        kernels=empty(KernelArgs, "kernels"),
+        syncs=empty(SyncArgs, "syncs"),
+        comms=empty(CommArgs, "comms"),
         strings=(),
     )
 

@@ -15,6 +15,7 @@ from typing import Final
 from synctax.trace import store
 from synctax.trace.files import SourceFile, age_s, digest, look, remove, size_of, touch
 from synctax.trace.model import RankTrace
+from synctax.trace.spill import asked_for
 
 # by name: an import of the package would be one of all that it offers
 SYNCTAX: str = import_module("synctax").__version__
@@ -39,7 +40,7 @@ class Columns:
             return None
         entry = self._entry(source)
         try:
-            trace = store.load(entry)
+            trace = store.load(entry, asked_for())
         except store.StoreError:
             return None
         if source.remote:
@@ -129,7 +130,8 @@ class Columns:
         return self.directory.glob(f"{owner.stem}-*.arrow")
 
     def _entry(self, source: SourceFile) -> Path:
-        state = f"{source.state} {SYNCTAX} {store.PARSER_VERSION}"
+        versions = f"{SYNCTAX} {store.PARSER_VERSION} {store.FORMAT_VERSION}"
+        state = f"{source.state} {versions}"
         return self.directory / f"{digest(source.path)}-{digest(state)}.arrow"
 
     def _owner(self, path: str) -> Path:

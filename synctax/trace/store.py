@@ -2,17 +2,20 @@
 
 The file is an Arrow IPC stream with zstd (`pyarrow.ipc.open_stream` reads it): one row,
 one list column for each column of the trace, the rest as JSON in the schema's metadata.
-A trailer holds a checksum, so that damage is found before Arrow meets it.
+A trailer holds a checksum, so that damage is found first; what damage that a checksum does
+not show could lead to, `coherent` finds.
 """
 
 import json
+import os
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import asdict, fields
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, BinaryIO, Final, TypeVar, get_args, get_type_hints
 from uuid import uuid4
 
 import numpy as np
@@ -20,22 +23,20 @@ import numpy.typing as npt
 
 from synctax.errors import SynctaxError
 from synctax.notes import Note
+from synctax.trace import arrow_stream
+from synctax.trace.arrow_stream import Stored
 from synctax.trace.model import (
     CommArgs,
-    Device,
     Events,
-    GroupConfig,
     KernelArgs,
     Lanes,
     RankTrace,
     SyncArgs,
     TraceMeta,
 )
+from synctax.trace.spill import Spill
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 """Of this file's layout; a file of another version is refused."""
 
 PARSER_VERSION: Final = 3
@@ -45,7 +46,7 @@ TEMPORARY_SUFFIX: Final = ".tmp"
 
 _MAGIC: Final = b"synctax" + bytes([FORMAT_VERSION])
 _TRAILER_BYTES: Final = len(_MAGIC) + 4
-_METADATA_KEY: Final = b"synctax"
+_BLOCK_BYTES: Final = 1 << 20
 _SECTIONS: Final = {
     "events": Events,
     "lanes": Lanes,
@@ -55,10 +56,23 @@ _SECTIONS: Final = {
 }
 
 S = TypeVar("S")
+Column = npt.NDArray[Any]
 
 
 class StoreError(SynctaxError):
     """Stored columns are absent, damaged or of another version: read the trace again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """What of a trace is no column, as it stands in the file."""
+
+    path: str
+    meta: TraceMeta
+    labels: tuple[str, ...]
+    notes: tuple[Note, ...]
+    truncated: bool
+    bytes_read: int
 
 
 def save(trace: RankTrace, path: Path) -> None:
@@ -75,40 +89,62 @@ def save(trace: RankTrace, path: Path) -> None:
     OSError
         If the file cannot be written; nothing of it is left then.
     """
-    body = _encode(trace)
-    trailer = _MAGIC + zlib.crc32(body).to_bytes(4, "little")
-    write_atomically(path, body, trailer)
+    rest = _Rest(
+        trace.path,
+        trace.meta,
+        trace.lanes.label,
+        trace.notes,
+        trace.truncated,
+        trace.bytes_read,
+    )
+    with writing(path) as file:
+        # Only ASCII leaves `dumps`, so even text that is no Unicode survives.
+        arrow_stream.write(file, list(_columns(trace)), json.dumps(asdict(rest)))
+        end = file.tell()
+        file.write(_MAGIC + _checksum(file, end))
 
 
-def load(path: Path) -> RankTrace:
+def load(path: Path, spill: Spill | None = None) -> RankTrace:
     """Read what `save` wrote: every column, string, note and metadatum exactly.
 
-    The arrays are views of the file's contents and read-only.
+    Parameters
+    ----------
+    path : Path
+    spill : Spill, optional
+        Where columns go; default: memory. They are read-only.
 
     Raises
     ------
     StoreError
-        If the file is absent, damaged or of another version.
+        If the file is absent, damaged or of another version, or its columns cannot be
+        those of a trace.
     """
-    import pyarrow as pa
-
     try:
-        data = memoryview(path.read_bytes())
+        with path.open("rb", buffering=0) as file:
+            return _load(file, spill)
     except OSError as error:
         raise StoreError(f"{path}: no stored columns: {error.strerror}") from error
-    body, trailer = data[:-_TRAILER_BYTES], bytes(data[-_TRAILER_BYTES:])
-    if trailer[:-4] != _MAGIC:
-        raise StoreError(f"{path}: not columns that this version of synctax stored")
-    if trailer[-4:] != zlib.crc32(body).to_bytes(4, "little"):
-        raise StoreError(f"{path}: stored columns are damaged: the checksum differs")
-    try:
-        return _decode(body)
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+    except StoreError as error:
+        raise StoreError(f"{path}: {error}") from error
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise StoreError(f"{path}: stored columns have another layout: {error}") from error
 
 
-def write_atomically(path: Path, *parts: "bytes | memoryview | pa.Buffer") -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Write a file that appears under its name complete or not at all.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; the temporary file is removed.
+    """
+    with writing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that appears under its name when the block ends well, or not at all.
 
     Raises
     ------
@@ -117,9 +153,8 @@ def write_atomically(path: Path, *parts: "bytes | memoryview | pa.Buffer") -> No
     """
     temporary = path.with_name(f"{path.name}.{uuid4().hex}{TEMPORARY_SUFFIX}")
     try:
-        with temporary.open("wb") as file:
-            for part in parts:
-                file.write(part)
+        with temporary.open("w+b") as file:
+            yield file
         temporary.replace(path)
     except BaseException:
         with suppress(OSError):
@@ -127,33 +162,16 @@ def write_atomically(path: Path, *parts: "bytes | memoryview | pa.Buffer") -> No
         raise
 
 
-# ------------------------------------------------------------------------- writing
+def _checksum(file: BinaryIO, size: int) -> bytes:
+    """Sum up the first bytes of a file, and leave it behind them."""
+    found = 0
+    file.seek(0)
+    while size > 0 and (block := file.read(min(size, _BLOCK_BYTES))):
+        found, size = zlib.crc32(block, found), size - len(block)
+    return found.to_bytes(4, "little")
 
 
-def _encode(trace: RankTrace) -> "pa.Buffer":
-    import pyarrow as pa
-
-    columns = dict(_columns(trace))
-    rest = {
-        "path": trace.path,
-        "meta": asdict(trace.meta),
-        "labels": trace.lanes.label,
-        "notes": [asdict(note) for note in trace.notes],
-        "truncated": trace.truncated,
-        "bytes_read": trace.bytes_read,
-    }
-    # Only ASCII leaves `dumps`, so even text that is no Unicode survives.
-    metadata = {_METADATA_KEY: json.dumps(rest)}
-    arrays = [_to_arrow(values) for values in columns.values()]
-    batch = pa.record_batch(arrays, names=list(columns)).replace_schema_metadata(metadata)
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
-    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue()
-
-
-def _columns(trace: RankTrace) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+def _columns(trace: RankTrace) -> Iterator[tuple[str, Column]]:
     for section in _SECTIONS:
         part = getattr(trace, section)
         for field in fields(part):
@@ -165,85 +183,79 @@ def _columns(trace: RankTrace) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     yield "strings.end", np.cumsum([len(text) for text in encoded], dtype=np.int64)
 
 
-def _to_arrow(values: npt.NDArray[Any]) -> "pa.Array":
-    """Wrap a column as one list, without copying it."""
-    import pyarrow as pa
-
-    dense = np.ascontiguousarray(values)
-    content = pa.Array.from_buffers(
-        pa.from_numpy_dtype(dense.dtype), dense.size, [None, pa.py_buffer(dense)]
-    )
-    ends = pa.py_buffer(np.array([0, dense.size], np.int64))
-    return pa.Array.from_buffers(
-        pa.large_list(content.type), 1, [None, ends], children=[content]
-    )
-
-
 # ------------------------------------------------------------------------- reading
 
 
-def _decode(body: memoryview) -> RankTrace:
-    import pyarrow as pa
+def _load(file: BinaryIO, spill: Spill | None) -> RankTrace:
+    import msgspec
 
-    options = pa.ipc.IpcReadOptions(use_threads=False)
-    with pa.ipc.open_stream(pa.py_buffer(body), options=options) as reader:
-        batch = reader.read_next_batch()
-    rest = json.loads(batch.schema.metadata[_METADATA_KEY])
-    columns = {
-        name: _to_numpy(column)
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
-    }
-    labels = {"label": tuple(rest["labels"])}
-    sections = {
-        name: _section(kind, name, columns, labels) for name, kind in _SECTIONS.items()
-    }
-    return RankTrace(
-        path=rest["path"],
-        meta=_meta(rest["meta"]),
-        strings=_strings(columns["strings.bytes"], columns["strings.end"]),
-        notes=tuple(Note(**note) for note in rest["notes"]),
-        truncated=rest["truncated"],
-        bytes_read=rest["bytes_read"],
-        **sections,
+    from synctax.trace.coherent import check
+
+    size = file.seek(0, os.SEEK_END) - _TRAILER_BYTES
+    file.seek(max(size, 0))
+    trailer = file.read(_TRAILER_BYTES)
+    if trailer[:-4] != _MAGIC:
+        raise StoreError("not columns that this version of synctax stored")
+    if trailer[-4:] != _checksum(file, size):
+        raise StoreError("stored columns are damaged: the checksum differs")
+    metadata, listed = arrow_stream.read(file)
+    rest = msgspec.convert(json.loads(metadata), _Rest)
+    stored = {column.name: column for column in listed}
+    if len(stored) < len(listed) or {n: c.dtype for n, c in stored.items()} != _dtypes():
+        raise ValueError("other columns, or of other types")
+
+    def section(kind: Callable[..., S], name: str) -> S:
+        own = [column for key, column in stored.items() if key.startswith(f"{name}.")]
+        if len({column.rows for column in own}) > 1:
+            raise ValueError(f"columns of {name} differ in length")
+        columns = {c.name.removeprefix(f"{name}."): _values(file, c, spill) for c in own}
+        return kind(**columns, **({"label": rest.labels} if kind is Lanes else {}))
+
+    trace = RankTrace(
+        path=rest.path,
+        meta=rest.meta,
+        strings=_strings(
+            _values(file, stored["strings.bytes"]), _values(file, stored["strings.end"])
+        ),
+        notes=rest.notes,
+        truncated=rest.truncated,
+        bytes_read=rest.bytes_read,
+        **{name: section(kind, name) for name, kind in _SECTIONS.items()},
     )
+    check(trace)
+    return trace
 
 
-def _to_numpy(column: "pa.Array") -> npt.NDArray[Any]:
-    # `to_numpy` of pyarrow would import pandas if it is there: 0.2 s.
-    content = column.values
-    dtype = content.type.to_pandas_dtype()
-    return np.frombuffer(content.buffers()[1] or b"", dtype, count=len(content))
-
-
-def _section(
-    kind: Callable[..., S],
-    name: str,
-    columns: dict[str, npt.NDArray[Any]],
-    labels: dict[str, tuple[str, ...]],
-) -> S:
-    prefix = f"{name}."
-    own = {
-        key.removeprefix(prefix): values
-        for key, values in columns.items()
-        if key.startswith(prefix)
+@cache
+def _dtypes() -> dict[str, np.dtype[Any]]:
+    """List the columns that a file has, as the types of the model say."""
+    found: dict[str, np.dtype[Any]] = {
+        "strings.bytes": np.dtype(np.uint8),
+        "strings.end": np.dtype(np.int64),
     }
-    return kind(**own, **(labels if kind is Lanes else {}))
+    for section, kind in _SECTIONS.items():
+        for name, hint in get_type_hints(kind).items():
+            if name != "label":
+                (scalar,) = get_args(get_args(hint)[1])
+                found[f"{section}.{name}"] = np.dtype(scalar)
+    return found
 
 
-def _strings(content: npt.NDArray[Any], ends: npt.NDArray[Any]) -> tuple[str, ...]:
+def _values(file: BinaryIO, column: Stored, spill: Spill | None = None) -> Column:
+    if spill is None:
+        return arrow_stream.unpacked(file, column)
+    spilled = spill.columns(values=column.dtype)
+    for block in arrow_stream.unpacked_blocks(file, column, spilled.block_rows):
+        spilled.append(values=block)
+    values: Column = spilled.arrays()["values"]
+    return values
+
+
+def _strings(content: Column, ends: Column) -> tuple[str, ...]:
     data = content.tobytes()
     bounds = [0, *ends.tolist()]
+    if bounds != sorted(bounds) or bounds[-1] != len(data):
+        raise ValueError("strings do not end one after the other")
     return tuple(
         data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(bounds)
     )
-
-
-def _meta(values: dict[str, Any]) -> TraceMeta:
-    groups = tuple(
-        GroupConfig(**{**g, "ranks": None if g["ranks"] is None else tuple(g["ranks"])})
-        for g in values["groups"]
-    )
-    devices = tuple(Device(**device) for device in values["devices"])
-    threads = tuple(values["runner_threads"])
-    lists = {"groups": groups, "devices": devices, "runner_threads": threads}
-    return TraceMeta(**{**values, **lists})
