@@ -22,6 +22,9 @@ NS_PER_S = 1_000_000_000
 BYTES_PER_US = 1_000.0
 """Bytes that 1 GB/s (10^9 bytes a second) carries in 1 µs."""
 
+PART_ROWS = 1 << 17
+"""Rows of a part of an array: of a column that is a megabyte at most."""
+
 ABSENT = -1
 """What an integer column holds where the trace says nothing."""
 
@@ -90,6 +93,18 @@ def median(values: npt.NDArray[np.number[Any]]) -> float:
         return float(np.partition(values, half)[half])
     low, high = np.partition(values, (half - 1, half))[half - 1 : half + 1].tolist()
     return (float(low) + float(high)) / 2
+
+
+def parts(size: int) -> Iterator[slice]:
+    """Go through an array part by part: what is made of one needs little memory.
+
+    Where columns lie in files (`--low-memory`) nothing is held that grows with them.
+
+    >>> [part.stop - part.start for part in parts(PART_ROWS + 5)]
+    [131072, 5]
+    """
+    for first in range(0, size, PART_ROWS):
+        yield slice(first, min(first + PART_ROWS, size))
 
 
 def runs(values: npt.NDArray[np.integer[Any]]) -> I64:

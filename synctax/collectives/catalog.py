@@ -1,10 +1,11 @@
 """Which events of a trace communicate, decided once a name instead of once an event."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
-from synctax.arrays import I64, Bool
+from synctax.arrays import I8, I64, Bool, parts
 from synctax.trace import names
 from synctax.trace.model import EventKind, RankTrace
 from synctax.trace.names import by_name
@@ -52,10 +53,7 @@ def catalog(trace: RankTrace) -> Catalog:
 
     copies = np.flatnonzero(events.kind == EventKind.MEMCPY)
     is_peer = by_name(strings, events.name[copies], names.copy_engine, np.bool_)
-    cpu = np.flatnonzero(
-        (events.kind == EventKind.CPU_OP) | (events.kind == EventKind.ANNOTATION)
-    )
-    place = by_name(strings, events.name[cpu], _range_code, np.int8)
+    cpu, place = _ranges(trace)
     return Catalog(
         kernels=kernels[communicates],
         by_metadata=by_metadata[communicates],
@@ -66,6 +64,23 @@ def catalog(trace: RankTrace) -> Catalog:
         operators=cpu[place == _RANGE["operator"]],
         spans=cpu[place == _SPAN],
     )
+
+
+def _ranges(trace: RankTrace) -> tuple[I64, I8]:
+    """Find the ranges on the CPU that are something to communication, and what.
+
+    There are as many as half of the events, of which few are: so part by part.
+    """
+    kind, name = trace.events.kind, trace.events.name
+    ask = cache(_range_code)
+    rows, places = [np.zeros(0, np.int64)], [np.zeros(0, np.int8)]
+    for part in parts(kind.size):
+        on_cpu = (kind[part] == EventKind.CPU_OP) | (kind[part] == EventKind.ANNOTATION)
+        cpu = part.start + np.flatnonzero(on_cpu)
+        place = by_name(trace.strings, name[cpu], ask, np.int8)
+        rows.append(cpu[place > 0])
+        places.append(place[place > 0])
+    return np.concatenate(rows), np.concatenate(places)
 
 
 _COMMUNICATION, _UNNAMED = 1, 2

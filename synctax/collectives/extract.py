@@ -16,6 +16,7 @@ from synctax.collectives.link import anchor
 from synctax.collectives.model import Op, RankCollectives
 from synctax.collectives.sources import Described, Operations, Sources, operations, settle
 from synctax.notes import Note
+from synctax.trace.facts import span_ns
 from synctax.trace.model import RankTrace
 from synctax.trace.steps import Steps, cpu_steps, gpu_steps
 
@@ -59,7 +60,7 @@ def extract(trace: RankTrace) -> RankCollectives:
     strings, kernel, dtype = _dictionary(trace, linked, carried.dtype)
     busy_start, busy_end = _busy(trace, found, linked)
     steps = cpu_steps(trace)
-    first, last = _window(trace)
+    first, last = span_ns(trace.events) or (0, 0)
     stream = events.stream[linked.event] if on_gpu else _thread(trace, linked)
     meta = trace.meta
     return RankCollectives(
@@ -148,13 +149,6 @@ def _step(trace: RankTrace, linked: Sources, steps: Steps, start_ns: I64) -> I64
 
 def _thread(trace: RankTrace, linked: Sources) -> I64:
     return trace.lanes.thread[trace.events.lane[linked.event]]
-
-
-def _window(trace: RankTrace) -> tuple[int, int]:
-    events = trace.events
-    if not len(events):
-        return 0, 0
-    return int(events.start_ns.min()), int((events.start_ns + events.duration_ns).max())
 
 
 def _notes(does: Operations, payload_bytes: I64, found: Catalog) -> tuple[Note, ...]:

@@ -63,6 +63,8 @@ def launching(events: Events, rows: I64) -> I64:
     (n,) int64
         Indices into `events`, -1 where neither is known.
     """
+    if not rows.size:  # calls, which are many, need not be put in order
+        return np.zeros(0, np.int64)
     calls = np.flatnonzero(events.kind == EventKind.RUNTIME)
     found = by_id(events.correlation[calls], events.correlation[rows])
     launched = take(calls, found)
@@ -87,7 +89,7 @@ def by_id(ids: I64, wanted: I64) -> I64:
         Index into `ids`.
     """
     order = np.argsort(ids, kind="stable")
-    at = np.searchsorted(ids[order], wanted, side="left")
+    at = np.searchsorted(ids, wanted, side="left", sorter=order)
     found = np.full(wanted.size, ABSENT, np.int64)
     inside = np.flatnonzero((at < ids.size) & (wanted > 0))
     hit = inside[ids[order[at[inside]]] == wanted[inside]]

@@ -160,10 +160,9 @@ class Described:
     @classmethod
     def of(cls, trace: RankTrace, sources: Sources) -> "Described":
         """Look up the metadata of every source."""
-        row_of = np.full(len(trace.events) + 1, ABSENT, np.int64)
-        row_of[trace.comms.event] = np.arange(trace.comms.event.size)
+        described = trace.comms.event
         events = (sources.event, sources.record, sources.annotation, sources.operator)
-        own, record, annotation, operator = (row_of[event] for event in events)
+        own, record, annotation, operator = (_row_of(described, one) for one in events)
         return cls(trace, (own, record, annotation, operator))
 
     def first(self, column: I32 | I64) -> I64:
@@ -181,6 +180,16 @@ class Described:
             open_ = np.flatnonzero((value == 0) & (rows >= 0))
             value[open_] = self.trace.comms.comms_id[rows[open_]]
         return value
+
+
+def _row_of(described: I64, event: I64) -> I64:
+    """Find the last row of each event, in order of which rows are; -1 where it has none."""
+    at = np.searchsorted(described, event, side="right") - 1
+    found = np.flatnonzero(at >= 0)
+    found = found[described[at[found]] == event[found]]
+    rows = np.full(event.size, ABSENT, np.int64)
+    rows[found] = at[found]
+    return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from synctax.arrays import ABSENT, I64
+from synctax.arrays import ABSENT, I64, parts
 from synctax.trace.kineto_columns import COMM_JSON, COMM_NUMBERS, COMM_TEXTS
 from synctax.trace.model import EventKind, RankTrace, TraceMeta
 from synctax.trace.numbers import MAX_RANK
 from synctax.trace.times import LIMIT_NS
-
-_BLOCK_ROWS = 1 << 16
 
 
 def check(trace: RankTrace) -> None:
@@ -74,8 +72,6 @@ def _within(name: str, values: npt.NDArray[Any], least: int, most: int) -> None:
 
 
 def _ascends(name: str, values: I64) -> None:
-    """A part at a time: what is compared takes memory, too."""
-    for first in range(0, values.size, _BLOCK_ROWS):
-        part = values[first : first + _BLOCK_ROWS + 1]
-        if not bool((part[1:] >= part[:-1]).all()):
+    for part in parts(values.size - 1):
+        if not bool((values[1:][part] >= values[:-1][part]).all()):
             raise ValueError(f"{name} is not in order")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import NS_PER_US, Bool, distinct
+from synctax.arrays import NS_PER_US, Bool, distinct, parts
 from synctax.notes import Note
 from synctax.trace.model import (
     GPU_KINDS,
@@ -18,6 +18,7 @@ from synctax.trace.model import (
 )
 from synctax.trace.steps import step_number
 
+_ON_CPU = (EventKind.CPU_OP, EventKind.ANNOTATION, EventKind.RUNTIME)
 _RECORD_CALLS = (
     "cudaEventRecord",
     "cudaStreamWaitEvent",
@@ -97,15 +98,15 @@ def facts(trace: RankTrace) -> FileFacts:
         A few hundred bytes, whatever the size of the trace.
     """
     events = trace.events
-    empty = not len(events)
+    first, last = span_ns(events) or (None, None)
     counts = np.bincount(events.kind, minlength=len(EventKind))
     gpu = np.isin(events.kind, GPU_KINDS)
     calls = events.kind == EventKind.RUNTIME
     return FileFacts(
         path=trace.path,
         meta=trace.meta,
-        start_ns=None if empty else int(events.start_ns.min()),
-        end_ns=None if empty else int((events.start_ns + events.duration_ns).max()),
+        start_ns=first,
+        end_ns=last,
         kinds=tuple(
             (EventKind(kind).name.lower(), count)
             for kind, count in enumerate(counts.tolist())
@@ -117,13 +118,22 @@ def facts(trace: RankTrace) -> FileFacts:
         processes=_processes(trace),
         comm_rows=_comm_rows(events, trace.comms),
         sync_records=int((events.kind == EventKind.SYNC).sum()),
-        sync_calls=_sync_calls(trace),
+        sync_calls=_sync_calls(trace, calls),
         launches=_launches(events, gpu, calls),
-        whole_us=not empty and _whole_us(events, trace.meta.base_time_ns),
+        whole_us=bool(len(events)) and _whole_us(events, trace.meta.base_time_ns),
         truncated=trace.truncated,
         notes=trace.notes,
         bytes_read=trace.bytes_read,
     )
+
+
+def span_ns(events: Events) -> tuple[int, int] | None:
+    """First start and last end of any event; None without events."""
+    if not len(events):
+        return None
+    start, duration = events.start_ns, events.duration_ns
+    ends = [int((start[part] + duration[part]).max()) for part in parts(start.size)]
+    return int(start.min()), max(ends)
 
 
 def _devices(trace: RankTrace, gpu: Bool) -> tuple[Device, ...]:
@@ -149,13 +159,14 @@ def _steps(trace: RankTrace) -> tuple[int, ...]:
 
 def _processes(trace: RankTrace) -> tuple[int, ...]:
     events = trace.events
-    cpu = np.isin(
-        events.kind, (EventKind.CPU_OP, EventKind.ANNOTATION, EventKind.RUNTIME)
-    ) & (events.lane >= 0)
-    lanes, counts = np.unique(events.lane[cpu], return_counts=True)
+    counts = np.zeros(trace.lanes.process.size, np.int64)
+    for part in parts(len(events)):
+        cpu = np.isin(events.kind[part], _ON_CPU) & (events.lane[part] >= 0)
+        counts += np.bincount(events.lane[part][cpu], minlength=counts.size)
     total: Counter[int] = Counter()
-    for lane, count in zip(lanes, counts, strict=True):
-        total[int(trace.lanes.process[lane])] += int(count)
+    for process, count in zip(trace.lanes.process.tolist(), counts.tolist(), strict=True):
+        if count:
+            total[process] += count
     return tuple(sorted(total, key=lambda pid: (-total[pid], pid)))
 
 
@@ -163,18 +174,29 @@ def _comm_rows(events: Events, comms: CommArgs) -> int:
     return int((events.kind[comms.event] == EventKind.KERNEL).sum())
 
 
-def _sync_calls(trace: RankTrace) -> int:
+def _sync_calls(trace: RankTrace, calls: Bool) -> int:
     codes = [i for i, name in enumerate(trace.strings) if name.startswith(_RECORD_CALLS)]
-    runtime = trace.events.kind == EventKind.RUNTIME
-    return int(np.isin(trace.events.name[runtime], codes).sum())
+    return sum(
+        int(np.isin(trace.events.name[part][calls[part]], codes).sum())
+        for part in parts(calls.size)
+    )
 
 
 def _launches(events: Events, gpu: Bool, calls: Bool) -> int:
     known = events.correlation[calls]
-    linked = np.isin(events.correlation[gpu], known[known >= 0])
-    return int(linked.sum())
+    known.sort()
+    linked = 0
+    for part in parts(len(events)):
+        wanted = events.correlation[part][gpu[part]]
+        behind = np.searchsorted(known, wanted, side="right")
+        found = (behind > np.searchsorted(known, wanted)) & (wanted >= 0)
+        linked += int(found.sum())
+    return linked
 
 
 def _whole_us(events: Events, base_time_ns: int) -> bool:
-    written_ns = events.start_ns - base_time_ns
-    return not (np.any(written_ns % NS_PER_US) or np.any(events.duration_ns % NS_PER_US))
+    return not any(
+        ((events.start_ns[part] - base_time_ns) % NS_PER_US).any()
+        or (events.duration_ns[part] % NS_PER_US).any()
+        for part in parts(len(events))
+    )
