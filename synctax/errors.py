@@ -7,9 +7,23 @@ was found and what to do next.
 
 
 class SynctaxError(Exception):
-    """The request cannot be served with this data."""
+    """The request cannot be served with this data.
+
+    Of URLs in its text, what gives access is left out (`synctax.urls`): errors end in logs.
+    """
 
     exit_code = 1
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*map(_shown, args))
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, str) and "://" in value:
+        from synctax.urls import without_secrets  # seldom needed, and of patterns
+
+        return without_secrets(value)
+    return value
 
 
 class BadInputError(SynctaxError):

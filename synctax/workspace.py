@@ -26,6 +26,7 @@ from synctax.trace.files import (
 )
 from synctax.trace.kept import Columns
 from synctax.trace.model import RankTrace
+from synctax.urls import without_secrets
 
 if TYPE_CHECKING:
     from synctax.evt.tax import TaxModel
@@ -48,8 +49,8 @@ _IGNORE: Final = b"*\n"
 class LastMeasure:
     """What `measure` was asked last: enough to ask it again.
 
-    `targets` and `manifest` are absolute paths, globs or URLs; `when` is ISO 8601 in UTC;
-    `options` is what JSON can hold.
+    `targets` and `manifest` are absolute paths, globs or URLs, without what gives access
+    (`synctax.urls`); `when` is ISO 8601 in UTC; `options` is what JSON can hold.
     """
 
     targets: tuple[str, ...]
@@ -62,6 +63,10 @@ class LastMeasure:
     def changed_files(self) -> tuple[str, ...]:
         """Files that have changed or vanished since."""
         return tuple(file.path for file in self.files if not file.unchanged)
+
+
+def _written(targets: Sequence[str]) -> tuple[str, ...]:
+    return tuple(without_secrets(absolute(target)) for target in targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +147,8 @@ class Workspace:
         """
         local = [path for path in files if "://" not in path]  # what changes is told of
         record = LastMeasure(
-            targets=tuple(absolute(target) for target in targets),
-            manifest=None if manifest is None else absolute(manifest),
+            targets=_written(targets),
+            manifest=None if manifest is None else _written([manifest])[0],
             options=dict(options or {}),
             files=tuple(source for source in map(look, local) if source is not None),
             when=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -197,7 +202,7 @@ class Workspace:
         origin = replace(
             model.source,
             when=datetime.now(UTC).isoformat(timespec="seconds"),
-            targets=tuple(absolute(target) for target in targets),
+            targets=_written(targets),
         )
         try:
             self._create()

@@ -411,6 +411,23 @@ def test_the_last_measure_is_recalled(workspace, source, tmp_path, monkeypatch):
     assert last.changed_files == ()
 
 
+SIGNED = "https://me:hunter2@host/rank0.json?X-Amz-Signature=0f3a"
+
+
+def test_what_is_recalled_holds_no_secret_of_a_url(workspace):
+    workspace.record_measure([SIGNED, "s3://b/t"], [SIGNED], manifest=SIGNED)
+    workspace.keep_tax(dataclasses.replace(TAX, n_fit=8), targets=[SIGNED, "s3://b/t"])
+    written = b"".join(everything(workspace.directory).values())
+    assert b"hunter2" not in written
+    assert b"0f3a" not in written
+    cut = "https://…@host/rank0.json?…"
+    assert workspace.last_measure().targets == (cut, "s3://b/t")
+    assert workspace.last_measure().manifest == cut
+    assert workspace.tax().source.targets == (cut, "s3://b/t")
+    workspace.record_measure([SIGNED.replace("0f3a", "77"), "s3://b/t"], [])
+    assert workspace.measured_since(workspace.tax()) == ()
+
+
 def test_only_the_last_measure_is_recalled(workspace, source):
     workspace.record_measure(["/first"], [])
     workspace.record_measure(["/second"], [])

@@ -42,13 +42,15 @@ def recall(given: Sources, workspace: Path) -> Sources:
     Raises
     ------
     SynctaxError
-        If no traces were named and nothing was measured.
+        If no traces were named, and nothing was measured, or URLs of which a part is not
+        kept.
     """
     if given.traces or given.manifest is not None:
         return given
     from synctax.workspace import Workspace
 
     last = Workspace(workspace).last_measure()
+    _check_whole(last, workspace)
     ranks, steps, tolerance = given.ranks, given.steps, given.end_tolerance_us
     own = last.options
     if ranks is None and own.get("ranks") is not None:
@@ -70,6 +72,18 @@ def recall(given: Sources, workspace: Path) -> Sources:
     return Sources(
         last.targets, manifest, ranks, steps, tolerance, recalled=True, said=said
     )
+
+
+def _check_whole(last: "LastMeasure", workspace: Path) -> None:
+    from synctax.urls import is_cut
+
+    cut = [url for url in (*last.targets, last.manifest or "") if is_cut(url)]
+    if cut:
+        raise SynctaxError(
+            f"{cut[0]} was measured last, and {workspace} keeps no names, passwords or "
+            "signatures of URLs; name the traces again (where a store finds credentials in "
+            "the environment, they need not be in the URL, which is then kept)"
+        )
 
 
 def tax_told(model: "TaxModel", space: "Workspace") -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from synctax.errors import BadInputError, SynctaxError
 from synctax.evt.tax import Gumbel, Origin, TaxModel
 from synctax.evt.tax_check import problems
+from synctax.urls import without_secrets
 
 FORMAT = "synctax.tax"
 VERSION = 1
@@ -64,12 +65,15 @@ def to_json(model: TaxModel) -> bytes:
     Returns
     -------
     bytes
-        JSON; `from_json` gives the same model back, to the last digit.
+        JSON; `from_json` gives the same model back, to the last digit. Of URLs, what gives
+        access is left out.
     """
     import msgspec
 
     values = asdict(model)
     del values["unknown"]
+    for key in ("names", "targets"):  # a tax is passed on
+        values["source"][key] = [without_secrets(one) for one in values["source"][key]]
     text = msgspec.json.encode({"schema": SCHEMA, **values})
     return msgspec.json.format(text, indent=1) + b"\n"
 

@@ -10,7 +10,7 @@ from synctax.collectives.job_clocks import RankClock
 from synctax.collectives.model import RankCollectives
 from synctax.overlay.moved import Moved
 from synctax.overlay.rewrite import RankPiece
-from synctax.trace.urls import last_part
+from synctax.urls import last_part
 
 SCHEMA = "synctax.overlay/1"
 """Of the file: what its beginning tells."""

@@ -17,7 +17,7 @@ from synctax.schema import INSPECT_FILES, INSPECT_GROUPS
 from synctax.texts import ABSENT, number, size_bytes, time_us
 from synctax.trace.assign import FileStatus
 from synctax.trace.oddities import name_some
-from synctax.trace.urls import without_secrets
+from synctax.urls import without_secrets
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from synctax.trace.urls import without_secrets
+from synctax.urls import without_secrets
 
 
 def utf8(text: str) -> str:

@@ -11,7 +11,7 @@ import sys
 from textwrap import wrap
 from typing import IO
 
-from synctax.trace.urls import without_secrets
+from synctax.urls import without_secrets
 
 CLOSED_STDOUT = "stdout is closed; leave it open, or write to a file with -o FILE"
 
@@ -64,7 +64,7 @@ _INSTEAD = str.maketrans(
 def visible(text: str) -> str:
     r"""Escape what does not print: control characters, marks of direction, lone surrogates.
 
-    URLs lose what gives access (`trace.urls`).
+    URLs lose what gives access (`synctax.urls`).
 
     Examples
     --------

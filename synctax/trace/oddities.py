@@ -9,8 +9,8 @@ from synctax.notes import Note
 from synctax.trace.discover import TraceFile
 from synctax.trace.jobs import different_jobs
 from synctax.trace.numbers import MAX_RANK
-from synctax.trace.urls import last_part
 from synctax.trace.windows import Claim, Labelled, fingerprint, overlaps, repeated
+from synctax.urls import last_part
 
 NAMED = 3
 """How many files or ranks a message names before it counts the rest."""

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any, Literal, NoReturn, TypeVar
 
 from synctax.errors import SynctaxError
+from synctax.urls import without_secrets
 
 T = TypeVar("T")
 OnBytes = Callable[[int], None]
@@ -134,7 +135,7 @@ def _encode(outcome: Outcome, value: object) -> bytes:
 
 
 def _encode_error(error: Exception) -> bytes:
-    text = "".join(traceback.format_exception(error))
+    text = without_secrets("".join(traceback.format_exception(error)))
     error.add_note(f"in the worker:\n{text}")
     try:
         data = _encode("failed", error)

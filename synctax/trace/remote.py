@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from synctax.errors import BadInputError, SynctaxError
+from synctax.urls import secrets, without_secrets
 
 LOOKS_AT_A_TIME: Final = 16
 """Files of a store that are looked at together."""
@@ -81,8 +82,9 @@ def files_of(url: str) -> list[RemoteFile]:
             for name, has in found.items()
             if has["type"] != "directory"
         ]
-    except Exception as error:  # every store has its own
-        raise BadInputError(f"{url} cannot be read: {why(url, error)}") from error
+    except Exception as error:  # noqa: BLE001 - every store has its own
+        told = f"{url} cannot be read: {why(url, error)}"
+        raise BadInputError(told) from _cause(url, error)
 
 
 def state_of(url: str) -> tuple[int, int, str]:
@@ -112,8 +114,8 @@ def state_of(url: str) -> tuple[int, int, str]:
             raise IsADirectoryError(url)
         tags = [f"{key}={has[key]}" for key in _TAGS if _strong(has.get(key))]
         return int(has["size"] or 0), _changed_ns(system, path, has), " ".join(tags)
-    except Exception as error:  # every store has its own
-        raise OSError(why(url, error)) from error
+    except Exception as error:  # noqa: BLE001 - every store has its own
+        raise OSError(why(url, error)) from _cause(url, error)
 
 
 def _strong(tag: Any) -> bool:
@@ -164,10 +166,10 @@ def opened(url: str, block_bytes: int) -> io.RawIOBase:
         system, path = fsspec.core.url_to_fs(url)
         return _File(url, system.open(path, "rb", block_size=block_bytes))
     except OSError as error:
-        raise OSError(why(url, error)) from error
-    except Exception as error:  # every store has its own
-        told = why(url, error)
-        raise SynctaxError(f"{url}: cannot be opened as a URL: {told}") from error
+        raise OSError(why(url, error)) from _cause(url, error)
+    except Exception as error:  # noqa: BLE001 - every store has its own
+        told = f"{url}: cannot be opened as a URL: {why(url, error)}"
+        raise SynctaxError(told) from _cause(url, error)
 
 
 class _File(io.RawIOBase):
@@ -183,8 +185,8 @@ class _File(io.RawIOBase):
         view = memoryview(buffer)
         try:
             data = self._file.read(len(view))
-        except Exception as error:  # every store has its own
-            raise OSError(why(self._url, error)) from error
+        except Exception as error:  # noqa: BLE001 - every store has its own
+            raise OSError(why(self._url, error)) from _cause(self._url, error)
         view[: len(data)] = data
         return len(data)
 
@@ -194,8 +196,13 @@ class _File(io.RawIOBase):
         super().close()
 
 
+def _cause(url: str, error: BaseException) -> BaseException | None:
+    """Name an error as the cause of another, unless what it says may give access."""
+    return None if secrets(url) else error
+
+
 def why(url: str, error: BaseException) -> str:
-    """Say what is wrong with a URL, and what to do.
+    """Say what is wrong with a URL, and what to do; without what gives access to it.
 
     Parameters
     ----------
@@ -203,6 +210,13 @@ def why(url: str, error: BaseException) -> str:
     error : exception
         As the library of its store raised it: of types that only that knows.
     """
+    told = _reason(url, error)
+    for secret in secrets(url):
+        told = told.replace(secret, "…")
+    return without_secrets(told)
+
+
+def _reason(url: str, error: BaseException) -> str:
     scheme = url.partition("://")[0].lower()
     package, variables = _STORES.get(_SAME_STORE.get(scheme, scheme), ("", ""))
     kind = type(error).__name__

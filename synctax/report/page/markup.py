@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from synctax.report.streams import visible
-from synctax.trace.urls import without_secrets
+from synctax.urls import without_secrets
 
 MAX_NAME = 400
 """Characters of one text that the page shows; the rest of a longer one is left out."""

@@ -1,4 +1,4 @@
-"""URLs as they may be shown: without what gives access to what they name."""
+"""URLs as they may be shown and written down: without what gives access."""
 
 import re
 
@@ -7,6 +7,8 @@ _WEB_QUERY = re.compile(
     r"(https?://(?:(?!://)[^\s?#'\"<>])*+\?)([^\s#'\"<>]+)", re.IGNORECASE
 )
 _ENDS_A_PHRASE = ".,:;)"
+_LEFT_OUT = re.compile(r"://…@|^https?://[^?]*\?…", re.IGNORECASE)
+_LOGIN_OF, _QUERY_OF = re.compile(r"://([^\s/?#]+)@"), re.compile(r"https?://[^?#]*\?(.+)")
 
 
 def without_secrets(text: str) -> str:
@@ -25,6 +27,31 @@ def without_secrets(text: str) -> str:
     if "://" not in text:
         return text
     return _WEB_QUERY.sub(_query_left_out, _LOGIN.sub("…@", text))
+
+
+def is_cut(url: str) -> bool:
+    """Whether `without_secrets` left something out, so that a URL leads nowhere.
+
+    Examples
+    --------
+    >>> is_cut("https://store/rank0.json?…"), is_cut("s3://b/rank?.json")
+    (True, False)
+    """
+    return _LEFT_OUT.search(url) is not None
+
+
+def secrets(url: str) -> tuple[str, ...]:
+    """List the parts of one URL that may give access, as they stand in it.
+
+    Libraries of stores write them into their messages in other surroundings.
+
+    Examples
+    --------
+    >>> secrets("ftp://me:pass@host/rank0.json"), secrets("s3://b/rank?.json")
+    (('me:pass',), ())
+    """
+    found = _LOGIN_OF.search(url), _QUERY_OF.match(url)
+    return tuple(part[1] for part in found if part)
 
 
 def last_part(path: str) -> str:
