@@ -82,13 +82,10 @@ def fill(
 def _fill_one(
     path: str, on_bytes: Callable[[int], None], *, space: Workspace
 ) -> tuple[Outcome, str]:
-    if space.cached(path) is not None:
-        return Outcome.THERE, ""
-    before = look(path)
-    if before is not None and before.not_kept:
-        return Outcome.NOT_KEPT, before.not_kept
-    trace = read_rank(path, on_bytes=on_bytes)
-    if before is None or not before.unchanged:
-        return Outcome.NOT_KEPT, "changed while it was read"
-    note = space.keep(before, trace)
-    return (Outcome.KEPT, "") if note is None else (Outcome.NOT_KEPT, note.detail)
+    source = look(path)
+    if source is not None and source.not_kept:  # it would be read for nothing
+        return Outcome.NOT_KEPT, source.not_kept
+    found = space.fetch(path, partial(read_rank, path, on_bytes=on_bytes))
+    if found.not_kept:
+        return Outcome.NOT_KEPT, found.not_kept
+    return (Outcome.THERE if found.there else Outcome.KEPT), ""

@@ -24,7 +24,7 @@ from synctax.trace.files import (
     remove,
     starts_with,
 )
-from synctax.trace.kept import Columns
+from synctax.trace.kept import Columns, Fetched
 from synctax.trace.model import RankTrace
 from synctax.urls import without_secrets
 
@@ -103,7 +103,11 @@ class Workspace:
         A file that changed while it was read is not kept. That keeping fails is no news
         here: many workers would tell what `prepare` or `record_measure` tells once.
         """
-        return self._columns.read(path, read, self._keep)
+        return self.fetch(path, read).trace
+
+    def fetch(self, path: str, read: Callable[[], RankTrace]) -> Fetched:
+        """Take or keep the columns of a file as `read` does; say what became of them."""
+        return self._columns.fetch(path, read, self._keep)
 
     def cached(self, path: str) -> RankTrace | None:
         """Load the columns of a file as it is now; None where there are none."""

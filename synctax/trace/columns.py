@@ -110,14 +110,17 @@ def whole(value: Any) -> int | None:
     return int(value) if isinstance(value, int) else None
 
 
-_MAX_TEXT = 80
+MOST_DIGITS = 80
+"""Of a number in text: more than any has. What is read and written is cut there, so that a
+number of any length costs no more, and means the same wherever it stands."""
 
 
 def _whole_text(text: str) -> int | None:
     digits = text.removeprefix("-")
     if digits.isdecimal() and digits.isascii():
-        return int(text[: _MAX_TEXT + 1])  # longer ones are beyond every bound all the same
-    if len(digits) > _MAX_TEXT:
+        # longer ones are beyond every bound all the same
+        return int(text[: MOST_DIGITS + 1])
+    if len(digits) > MOST_DIGITS:
         return None
     if digits.lower().startswith("0x"):
         try:

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from synctax.notes import Note
 from synctax.trace import store
 from synctax.trace.files import SourceFile, age_s, digest, look, remove, size_of, touch
 from synctax.trace.model import RankTrace
@@ -22,6 +23,19 @@ SYNCTAX: str = import_module("synctax").__version__
 
 UNUSED_S: Final = 30 * 24 * 3600
 """Columns of a URL that nobody wanted for so long go: its store is not asked about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Columns of a trace, and where they are now.
+
+    `there` says that they were kept before; `not_kept` is why they are not kept now, and
+    empty where they are.
+    """
+
+    trace: RankTrace
+    there: bool = False
+    not_kept: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +61,28 @@ class Columns:
             touch(entry)
         return trace
 
-    def read(
+    def fetch(
         self,
         path: str,
         read: Callable[[], RankTrace],
-        keep: Callable[[SourceFile, RankTrace], object],
-    ) -> RankTrace:
+        keep: Callable[[SourceFile, RankTrace], Note | None],
+    ) -> Fetched:
         """Load the columns of a file, else `read` it and `keep` them.
 
-        A file that changed while it was read is not kept.
+        A file that changed while it was read is not kept. The note of `keep` says why that
+        failed, if it did.
         """
         before = look(path)
         trace = self.load(before)
         if trace is not None:
-            return replace(trace, path=path)
+            return Fetched(replace(trace, path=path), there=True)
         trace = read()
-        if before is not None and not before.not_kept and before.unchanged:
-            keep(before, trace)
-        return trace
+        if before is not None and before.not_kept:
+            return Fetched(trace, not_kept=before.not_kept)
+        if before is None or not before.unchanged:
+            return Fetched(trace, not_kept="changed while it was read")
+        note = keep(before, trace)
+        return Fetched(trace, not_kept="" if note is None else note.detail)
 
     def keep(self, source: SourceFile, trace: RankTrace) -> None:
         """Keep columns of a file, and drop those of its earlier states.

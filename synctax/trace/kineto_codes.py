@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 
 from synctax.arrays import ABSENT, I32, I64, Bool
-from synctax.trace.columns import Codes, integer, whole
+from synctax.trace.columns import MOST_DIGITS, Codes, integer, whole
 from synctax.trace.kineto_keys import CATEGORIES, COMMUNICATION, PHASES, SKIPPED
 
 METADATA, MARK, SKIP = -1, -2, -3
@@ -19,8 +19,6 @@ _NO_STREAM = 2**32 - 1
 _MOST_PAIRS = 256
 """Processes with their threads that are looked up as they stand: no trace has so many."""
 _PAIR = Struct("=qq")
-_MOST_DIGITS = 80
-"""Of a pointer: more than any has, and few enough that its text is read as this number."""
 
 
 class Classes(dict[tuple[str, str | None], int]):
@@ -122,7 +120,7 @@ class Handles(dict[str, int]):
             return ABSENT
         if number is not None and number < _HANDLES:
             return number
-        key = value if number is None else str(number)[:_MOST_DIGITS]
+        key = value if number is None else str(number)[:MOST_DIGITS]
         return self.setdefault(key, _HANDLES + len(self))
 
 
