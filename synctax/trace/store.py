@@ -9,7 +9,7 @@ not show could lead to, `coherent` finds.
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -54,8 +54,9 @@ _SECTIONS: Final = {
     "syncs": SyncArgs,
     "comms": CommArgs,
 }
+_TEXTS: Final = ("strings.bytes", "strings.end")
 
-S = TypeVar("S")
+T = TypeVar("T")
 Column = npt.NDArray[Any]
 
 
@@ -179,8 +180,8 @@ def _columns(trace: RankTrace) -> Iterator[tuple[str, Column]]:
             if isinstance(values, np.ndarray):
                 yield f"{section}.{field.name}", values
     encoded = [text.encode("utf-8", "surrogatepass") for text in trace.strings]
-    yield "strings.bytes", np.frombuffer(b"".join(encoded), np.uint8)
-    yield "strings.end", np.cumsum([len(text) for text in encoded], dtype=np.int64)
+    yield _TEXTS[0], np.frombuffer(b"".join(encoded), np.uint8)
+    yield _TEXTS[1], np.cumsum([len(text) for text in encoded], dtype=np.int64)
 
 
 # ------------------------------------------------------------------------- reading
@@ -204,23 +205,27 @@ def _load(file: BinaryIO, spill: Spill | None) -> RankTrace:
     if len(stored) < len(listed) or {n: c.dtype for n, c in stored.items()} != _dtypes():
         raise ValueError("other columns, or of other types")
 
-    def section(kind: Callable[..., S], name: str) -> S:
-        own = [column for key, column in stored.items() if key.startswith(f"{name}.")]
-        if len({column.rows for column in own}) > 1:
+    texts = arrow_stream.unpacked(file, [stored.pop(name) for name in _TEXTS])
+    rows = {name: {c.rows for c in _of(name, stored).values()} for name in _SECTIONS}
+    for name, different in rows.items():
+        if len(different) > 1:
             raise ValueError(f"columns of {name} differ in length")
-        columns = {c.name.removeprefix(f"{name}."): _values(file, c, spill) for c in own}
-        return kind(**columns, **({"label": rest.labels} if kind is Lanes else {}))
-
+    if spill is None:
+        values = arrow_stream.unpacked(file, list(stored.values()))
+    else:
+        values = {name: _spilled(file, c, spill) for name, c in stored.items()}
     trace = RankTrace(
         path=rest.path,
         meta=rest.meta,
-        strings=_strings(
-            _values(file, stored["strings.bytes"]), _values(file, stored["strings.end"])
-        ),
+        strings=_strings(*(texts[name] for name in _TEXTS)),
         notes=rest.notes,
         truncated=rest.truncated,
         bytes_read=rest.bytes_read,
-        **{name: section(kind, name) for name, kind in _SECTIONS.items()},
+        events=Events(**_of("events", values)),
+        lanes=Lanes(**_of("lanes", values), label=rest.labels),
+        kernels=KernelArgs(**_of("kernels", values)),
+        syncs=SyncArgs(**_of("syncs", values)),
+        comms=CommArgs(**_of("comms", values)),
     )
     check(trace)
     return trace
@@ -229,10 +234,8 @@ def _load(file: BinaryIO, spill: Spill | None) -> RankTrace:
 @cache
 def _dtypes() -> dict[str, np.dtype[Any]]:
     """List the columns that a file has, as the types of the model say."""
-    found: dict[str, np.dtype[Any]] = {
-        "strings.bytes": np.dtype(np.uint8),
-        "strings.end": np.dtype(np.int64),
-    }
+    types: list[npt.DTypeLike] = [np.uint8, np.int64]
+    found = {name: np.dtype(one) for name, one in zip(_TEXTS, types, strict=True)}
     for section, kind in _SECTIONS.items():
         for name, hint in get_type_hints(kind).items():
             if name != "label":
@@ -241,9 +244,16 @@ def _dtypes() -> dict[str, np.dtype[Any]]:
     return found
 
 
-def _values(file: BinaryIO, column: Stored, spill: Spill | None = None) -> Column:
-    if spill is None:
-        return arrow_stream.unpacked(file, column)
+def _of(section: str, columns: dict[str, T]) -> dict[str, T]:
+    prefix = f"{section}."
+    return {
+        name.removeprefix(prefix): column
+        for name, column in columns.items()
+        if name.startswith(prefix)
+    }
+
+
+def _spilled(file: BinaryIO, column: Stored, spill: Spill) -> Column:
     spilled = spill.columns(values=column.dtype)
     for block in arrow_stream.unpacked_blocks(file, column, spilled.block_rows):
         spilled.append(values=block)
