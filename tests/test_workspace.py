@@ -88,6 +88,19 @@ def test_a_file_is_read_once(workspace, source):
     assert first.meta.rank == again.meta.rank == 5
 
 
+def test_damaged_columns_are_read_anew_and_counted_once(workspace, source):
+    """What is kept in their place is whole, and says nothing of it."""
+    workspace.read(source, lambda: trace(source))
+    (entry,) = workspace.directory.rglob("*.arrow")
+    entry.write_bytes(entry.read_bytes()[:-40])
+    again = workspace.read(source, lambda: trace(source, rank=6))
+    assert [(note.reason, note.count, note.where) for note in again.notes] == [
+        ("columns_damaged", 1, source)
+    ]
+    third = workspace.read(source, never)
+    assert (third.meta.rank, third.notes) == (6, ())
+
+
 def test_what_was_stored_is_cached(workspace, source):
     assert workspace.store(source, trace(source, rank=7)) is None
     assert workspace.cached(source).meta.rank == 7

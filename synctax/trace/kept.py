@@ -25,6 +25,12 @@ UNUSED_S: Final = 30 * 24 * 3600
 """Columns of a URL that nobody wanted for so long go: its store is not asked about it."""
 
 
+DAMAGED: Final = "columns_damaged"
+DAMAGED_TEXT: Final = (
+    "columns in the workspace were damaged or cut, and the trace was read anew"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """Columns of a trace, and where they are now.
@@ -49,13 +55,26 @@ class Columns:
     directory: Path
 
     def load(self, source: SourceFile | None) -> RankTrace | None:
-        """Load the columns of a file in this state; None where there are none."""
+        """Load the columns of a file in this state; None where none can be loaded."""
+        try:
+            return self._load(source)
+        except store.StoreError:
+            return None
+
+    def _load(self, source: SourceFile | None) -> RankTrace | None:
+        """Load the columns of a file in this state; None where there are none.
+
+        Raises
+        ------
+        StoreError
+            If they are there, and damaged.
+        """
         if source is None or source.not_kept:
             return None
         entry = self._entry(source)
         try:
             trace = store.load(entry, asked_for())
-        except store.StoreError:
+        except store.AbsentError:
             return None
         if source.remote:
             touch(entry)
@@ -69,13 +88,28 @@ class Columns:
     ) -> Fetched:
         """Load the columns of a file, else `read` it and `keep` them.
 
-        A file that changed while it was read is not kept. The note of `keep` says why that
-        failed, if it did.
+        A file that changed while it was read is not kept; the note of `keep` says why it
+        failed, if it did. Where columns are there that cannot be loaded, a note of the trace
+        says that it was read anew, which is not kept with the new ones.
         """
         before = look(path)
-        trace = self.load(before)
-        if trace is not None:
-            return Fetched(replace(trace, path=path), there=True)
+        anew: tuple[Note, ...] = ()
+        try:
+            known = self._load(before)
+        except store.StoreError:
+            known, anew = None, (Note(DAMAGED, 1, DAMAGED_TEXT, path),)
+        if known is not None:
+            return Fetched(replace(known, path=path), there=True)
+        found = self._read(before, read, keep)
+        trace = replace(found.trace, notes=(*found.trace.notes, *anew))
+        return replace(found, trace=trace)
+
+    def _read(
+        self,
+        before: SourceFile | None,
+        read: Callable[[], RankTrace],
+        keep: Callable[[SourceFile, RankTrace], Note | None],
+    ) -> Fetched:
         trace = read()
         if before is not None and before.not_kept:
             return Fetched(trace, not_kept=before.not_kept)

@@ -64,6 +64,10 @@ class StoreError(SynctaxError):
     """Stored columns are absent, damaged or of another version: read the trace again."""
 
 
+class AbsentError(StoreError):
+    """There are none, or none that this process may read."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Rest:
     """What of a trace is no column, as it stands in the file."""
@@ -116,15 +120,16 @@ def load(path: Path, spill: Spill | None = None) -> RankTrace:
 
     Raises
     ------
+    AbsentError
+        If the file cannot be read.
     StoreError
-        If the file is absent, damaged or of another version, or its columns cannot be
-        those of a trace.
+        If it is damaged or of another version, or its columns cannot be those of a trace.
     """
     try:
         with path.open("rb", buffering=0) as file:
             return _load(file, spill)
     except OSError as error:
-        raise StoreError(f"{path}: no stored columns: {error.strerror}") from error
+        raise AbsentError(f"{path}: no stored columns: {error.strerror}") from error
     except StoreError as error:
         raise StoreError(f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError, RecursionError) as error:
