@@ -89,8 +89,8 @@ class Columns:
         """Load the columns of a file, else `read` it and `keep` them.
 
         A file that changed while it was read is not kept; the note of `keep` says why it
-        failed, if it did. Where columns are there that cannot be loaded, a note of the trace
-        says that it was read anew, which is not kept with the new ones.
+        failed, if it did. Where columns are there that cannot be loaded, a note of the
+        trace says that it was read anew, which is not kept with the new ones.
         """
         before = look(path)
         anew: tuple[Note, ...] = ()
