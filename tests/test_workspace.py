@@ -142,6 +142,16 @@ def test_columns_are_void_when(workspace, source, change, monkeypatch):
     assert workspace.cached(source) is None
 
 
+def test_columns_that_cannot_be_a_traces_are_read_anew(workspace, source):
+    """Their checksum is right: somebody else made them."""
+    made = trace(source, rank=5)
+    events = dataclasses.replace(made.events, kind=np.array([99], np.int8))
+    workspace.store(source, dataclasses.replace(made, events=events))
+    assert workspace.cached(source) is None
+    assert workspace.read(source, lambda: trace(source, rank=6)).meta.rank == 6
+    assert workspace.read(source, never).meta.rank == 6
+
+
 def test_columns_of_earlier_states_are_dropped_when_new_ones_come(workspace, source):
     workspace.store(source, trace(source))
     Path(source).write_text("[]")
