@@ -9,7 +9,7 @@ import numpy as np
 from synctax.arrays import ABSENT, I64
 from synctax.attribution.baselines import longest_and_last, no_kernels
 from synctax.attribution.items import Palette
-from synctax.attribution.keys import Families, Named, NodeNames
+from synctax.attribution.keys import NO_KEY, Named, NodeNames, of_kin, wanted_rows
 from synctax.attribution.model import (
     NO_FENCE,
     Answer,
@@ -114,12 +114,14 @@ def _answer(names: NodeNames, query: Query) -> Answer:
     target = collective_nodes(trace, graph, *identity)
     here = target >= 0
     named = names.named(graph.nodes.event[target[here]], query.slot[here])
-    order = np.argsort(named.key, kind="stable")
-    at = np.searchsorted(named.key[order], query.key)
-    node = order[np.minimum(at, order.size - 1)]
-    found = (named.key[node] == query.key) & (query.key != 0)
     nodes = graph.nodes
-    kin_count, kin_ns = Families.of(graph, named.kin).find(query.kin)
+    order = wanted_rows(named.key, query.key)
+    order = order[np.argsort(named.key[order], kind="stable")]
+    order = np.append(order, ROOT)  # what has no counterpart looks at the root
+    at = np.searchsorted(named.key[order[:-1]], query.key)
+    found = (named.key[order[at]] == query.key) & (query.key != NO_KEY)
+    node = np.where(found, order[at], ROOT)
+    kin_count, kin_ns = of_kin(graph, named.kin, query.kin)
     return Answer(
         query.group,
         found,
