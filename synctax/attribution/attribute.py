@@ -25,6 +25,7 @@ from synctax.notes import Note
 from synctax.schema.html import Shown
 from synctax.trace.on_scheduler import on_scheduler
 from synctax.trace.pool import Workers
+from synctax.trace.standing import standing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -221,7 +222,8 @@ def attribute(  # noqa: PLR0913 - each choice is one of its own
     reading = Reading(cache, options.tolerance_us, options.method != "path")
     if not (tax.used & seen.usable).any():
         raise SynctaxError(_nothing(tax, seen))
-    with on_scheduler(workers, scheduler) as crew:
+    paths = [rank.path for rank in tax.matches.ranks]
+    with on_scheduler(workers, scheduler) as found, standing(found, paths) as crew:
         rounds = Rounds(tax.matches, seen, reading, crew, on_progress, on_round)
         return _attribute(tax, seen, rounds, options)
 

@@ -8,7 +8,7 @@ import numpy as np
 from synctax.arrays import ABSENT, I64, NS_PER_US
 from synctax.attribution.culprits import CLASSES, COMMUNICATION
 from synctax.attribution.equation import Fit
-from synctax.attribution.labels import culprit_text
+from synctax.attribution.labels import culprit_texts
 from synctax.attribution.results import Known, Why
 from synctax.attribution.summary import (
     Part,
@@ -285,14 +285,17 @@ def _worst(found: "Attribution", rows: I64, whole: int) -> Culprit | None:
     """The culprit, by name and rank, with the most variation."""
     results, ranks = found.results, found.tax.matches.ranks
     tally: dict[tuple[str, str, int], tuple[int, int]] = {}
-    for number in rows[results.culprit[rows] >= 0].tolist():
-        if results.comm_slot[number] >= 0:
-            continue
-        kind = CLASSES[results.culprit_class[number]]
-        rank = ranks[found.slow.rank[number]].rank
-        key = (str(culprit_text(found, number)), kind, rank)
+    mine = rows[(results.culprit[rows] >= 0) & (results.comm_slot[rows] < 0)]
+    for text, kind, rank, own_ns in zip(
+        culprit_texts(found, mine),
+        results.culprit_class[mine].tolist(),
+        found.slow.rank[mine].tolist(),
+        results.culprit_ns[mine].tolist(),
+        strict=True,
+    ):
+        key = (text, CLASSES[kind], ranks[rank].rank)
         total, count = tally.get(key, (0, 0))
-        tally[key] = (total + int(results.culprit_ns[number]), count + 1)
+        tally[key] = (total + own_ns, count + 1)
     if not tally:
         return None
     key, (total, count) = max(tally.items(), key=lambda pair: pair[1][0])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import ABSENT, I8, I32, I64, Bool
-from synctax.attribution.keys import Families, Named
+from synctax.attribution.keys import Named, of_kin
 from synctax.attribution.model import Items
 from synctax.graph.critical_path import Paths
 from synctax.graph.model import EdgeKind, Graph, NodeKind
@@ -77,7 +77,7 @@ class Palette:
         """Describe nodes as items; times are start, stop and gap after, in ns."""
         nodes = self.graph.nodes
         kin = named.kin[node]
-        kin_count, kin_ns = Families.of(self.graph, named.kin).find(kin)
+        kin_count, kin_ns = of_kin(self.graph, named.kin, kin)
         return Items(
             kind=nodes.kind[node],
             source=self.source[node],

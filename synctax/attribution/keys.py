@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64, U64, Bool
+from synctax.arrays import ABSENT, I64, U64, Bool, numbered, ordered
 from synctax.collectives.link import launching
 from synctax.graph.model import Graph, NodeKind
 from synctax.trace.model import RankTrace
@@ -30,6 +30,8 @@ class NodeNames:
         When the host began or launched the events that name nodes, ascending.
     name : (k,) uint64
         Hash of each event's name and of its thread's label.
+    code : (k,) int64
+        A small number in its place: equal where the hash is.
     event_of : (n,) int64
         Position of each node's event among these; of any value where there is none.
     known : (n,) bool
@@ -42,6 +44,7 @@ class NodeNames:
     graph: Graph
     time_ns: I64
     name: U64
+    code: I64
     event_of: I64
     known: Bool
     ordinal: U64
@@ -60,11 +63,16 @@ class NodeNames:
         position[own] = np.arange(own.size)
         ordinal = nodes.ordinal.astype(np.uint64) + np.uint64(1)
         ordinal[nodes.kind == NodeKind.GAP] += _GAP
+        hashes, lane = name_hashes(trace), _lane_hashes(trace)
+        label = np.unique(lane, return_inverse=True)[1].reshape(-1)
+        name, at = events.name.take(own), events.lane.take(own)
+        code, _ = numbered(name * np.int64(lane.size) + label.take(at))
         return cls(
             trace,
             graph,
             time_ns[order],
-            name_hashes(trace)[events.name[own]] ^ _lane_hashes(trace)[events.lane[own]],
+            hashes.take(name) ^ lane.take(at),
+            code,
             position[nodes.label],
             (nodes.label >= 0) & (nodes.kind != NodeKind.WAIT),
             ordinal,
@@ -98,9 +106,9 @@ class NodeNames:
         at = np.searchsorted(bounds[order], self.time_ns, side="right") - 1
         segment = np.append(number[order], ABSENT)[at]
         base = combine(self.name, segment.astype(np.uint64))
-        of_event = combine(base, _occurrence(base))
-        key = combine(np.append(of_event, NO_KEY)[self.event_of], self.ordinal)
-        kin = combine(np.append(base, NO_KEY)[self.event_of], self.ordinal)
+        of_event = combine(base, _occurrence(self.code, at))
+        key = combine(np.append(of_event, NO_KEY).take(self.event_of), self.ordinal)
+        kin = combine(np.append(base, NO_KEY).take(self.event_of), self.ordinal)
         one = np.uint64(1)
         return Named(
             np.where(self.known, np.maximum(key, one), NO_KEY),
@@ -120,48 +128,71 @@ class Named:
     kin: U64
 
 
-@dataclass(frozen=True, slots=True)
-class Families:
-    """All nodes of each kin of a rank: (k,) `kin` uint64 ascending, count, sum in ns."""
+def wanted_rows(values: U64, wanted: U64) -> I64:
+    """Find the rows of all hashes that are wanted, and of a few that are not.
 
-    kin: U64
-    count: I64
-    total_ns: I64
+    A mark for the last bits of each that is wanted tells nearly all others apart, without
+    a search for each: what is then sorted is about as much as is wanted.
 
-    @classmethod
-    def of(cls, graph: Graph, kin: U64) -> "Families":
-        """Count nodes and add up their durations."""
-        nodes = graph.nodes
-        order = np.argsort(kin, kind="stable")
-        order = order[int(np.searchsorted(kin[order], NO_KEY, side="right")) :]
-        ranked = kin[order]
-        begins = np.ones(ranked.size, np.bool_)
-        begins[1:] = ranked[1:] != ranked[:-1]
-        first = np.flatnonzero(begins)
-        total = np.concatenate([[0], np.cumsum((nodes.end_ns - nodes.start_ns)[order])])
-        bounds = np.append(first, ranked.size)
-        return cls(ranked[first], np.diff(bounds), np.diff(total[bounds]))
-
-    def find(self, kin: U64) -> tuple[I64, I64]:
-        """Look up count and sum of each kin, 0 where there is none."""
-        if not self.kin.size:
-            none = np.zeros(kin.size, np.int64)
-            return none, none
-        at = np.minimum(np.searchsorted(self.kin, kin), self.kin.size - 1)
-        known = self.kin[at] == kin
-        return np.where(known, self.count[at], 0), np.where(known, self.total_ns[at], 0)
+    Examples
+    --------
+    >>> wanted_rows(np.array([7, 5, 7], np.uint64), np.array([7], np.uint64))
+    array([0, 2])
+    """
+    size = 1 << max(MARKS_EACH * wanted.size, 1 << 10).bit_length()
+    last = np.uint64(size - 1)
+    marked = np.zeros(size, np.bool_)
+    marked[(wanted & last).view(np.int64)] = True
+    return np.flatnonzero(marked.take((values & last).view(np.int64)))
 
 
-def _occurrence(values: U64) -> U64:
-    """Which of its equals each value is, in order, from 0."""
-    order = np.argsort(values, kind="stable")
-    ranked = values[order]
+MARKS_EACH = 8
+"""At most one in so many hashes that nobody wants is taken for one that is wanted."""
+
+
+def of_kin(graph: Graph, kin: U64, wanted: U64) -> tuple[I64, I64]:
+    """Count the nodes of each wanted kin of a rank, and add up their durations.
+
+    Parameters
+    ----------
+    graph : Graph
+    kin : (n,) uint64
+        Of its nodes.
+    wanted : (q,) uint64
+
+    Returns
+    -------
+    count, total_ns : (q,) int64
+        0 where there is none.
+    """
+    nodes = graph.nodes
+    order = wanted_rows(kin, wanted)
+    order = order[kin[order] != NO_KEY]
+    order = order[np.argsort(kin[order], kind="stable")]
+    if not order.size:
+        none = np.zeros(wanted.size, np.int64)
+        return none, none
+    ranked = kin[order]
     begins = np.ones(ranked.size, np.bool_)
     begins[1:] = ranked[1:] != ranked[:-1]
-    place = np.arange(ranked.size)
-    occurrence = np.empty(values.size, np.uint64)
-    first = np.maximum.accumulate(np.where(begins, place, 0))
-    occurrence[order] = (place - first).astype(np.uint64)
+    first = np.flatnonzero(begins)
+    total_ns = np.add.reduceat((nodes.end_ns - nodes.start_ns)[order], first)
+    count, known = np.diff(np.append(first, ranked.size)), ranked[first]
+    at = np.minimum(np.searchsorted(known, wanted), known.size - 1)
+    hit = known[at] == wanted
+    return np.where(hit, count[at], 0), np.where(hit, total_ns[at], 0)
+
+
+def _occurrence(code: I64, segment: I64) -> U64:
+    """Which of its equals each pair is, in order, from 0; of one code segments ascend."""
+    order = ordered(code)
+    ranked, within = code.take(order), segment.take(order)
+    begins = np.ones(ranked.size, np.bool_)
+    begins[1:] = (ranked[1:] != ranked[:-1]) | (within[1:] != within[:-1])
+    first = np.flatnonzero(begins)
+    place = np.arange(ranked.size) - np.repeat(first, np.diff(np.append(first, code.size)))
+    occurrence = np.empty(code.size, np.uint64)
+    occurrence[order] = place.astype(np.uint64)
     return occurrence
 
 

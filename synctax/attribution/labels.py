@@ -3,6 +3,9 @@
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from synctax.arrays import ABSENT, I64
 from synctax.attribution.model import Items
 from synctax.attribution.results import Why
 from synctax.collectives.model import Op
@@ -106,6 +109,35 @@ def culprit_text(found: "Attribution", number: int) -> str | None:
     if row < 0:
         return "diffuse" if found.results.tax_ns[number] > 0 else None
     return item_text(found.tax, found.texts, culprit_items(found, number), row)
+
+
+def culprit_texts(found: "Attribution", numbers: I64) -> list[str]:
+    """Name the culprits of results that have one; equal ones are named once.
+
+    Parameters
+    ----------
+    found : Attribution
+    numbers : (k,) int64
+        Results.
+    """
+    results, slow = found.results, found.slow
+    columns = np.empty((5, numbers.size), np.int64)
+    carried = results.why[numbers] == Why.CARRIED
+    for items, mine in ((slow.before, carried), (slow.items, ~carried)):
+        row = results.culprit[numbers[mine]]
+        one = items.kind[row] == NodeKind.COLLECTIVE
+        slot = np.where(one, items.slot[row], ABSENT)
+        name, around = items.name[row], items.context[row]
+        columns[:, mine] = items.kind[row], slot, name, around, carried[mine]
+    known: dict[tuple[int, ...], str] = {}
+    texts = []
+    for number, one in zip(
+        numbers.tolist(), zip(*columns.tolist(), strict=True), strict=True
+    ):
+        if one not in known:
+            known[one] = str(culprit_text(found, number))
+        texts.append(known[one])
+    return texts
 
 
 def culprit_thread(found: "Attribution", number: int) -> str | None:

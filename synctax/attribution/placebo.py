@@ -32,11 +32,9 @@ def random_sums(graph: Graph, target: I64, begin_ns: I64, sampled: Bool) -> I64:
     if not sampled.any():
         return sums
     nodes = graph.nodes
+    # memoryviews give plain ints one by one: only what is walked is converted
     walker = _Walker(
-        graph.first.tolist(),
-        graph.parent.tolist(),
-        graph.ready_ns.tolist(),
-        nodes.start_ns.tolist(),
+        graph.first.data, graph.parent.data, graph.ready_ns.data, nodes.start_ns.data
     )
     # two ranks must not draw alike: walks over equal graphs would go through equal items
     own = int((nodes.end_ns - nodes.start_ns).sum())
@@ -55,7 +53,7 @@ class _Walker:
     __slots__ = ("first", "parent", "ready", "start")
 
     def __init__(
-        self, first: list[int], parent: list[int], ready: list[int], start: list[int]
+        self, first: memoryview, parent: memoryview, ready: memoryview, start: memoryview
     ) -> None:
         self.first, self.parent, self.ready, self.start = first, parent, ready, start
 

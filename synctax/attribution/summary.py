@@ -8,7 +8,7 @@ import numpy as np
 
 from synctax.arrays import ABSENT, F64, I64, NS_PER_US
 from synctax.attribution.culprits import CLASSES, COMMUNICATION, SIDES
-from synctax.attribution.labels import WHY, culprit_text, culprit_thread
+from synctax.attribution.labels import WHY, culprit_text, culprit_texts, culprit_thread
 from synctax.attribution.results import Known, Why
 from synctax.collectives.matches import Status
 from synctax.collectives.summary import per_collective as measured
@@ -357,10 +357,16 @@ def culprit_sums(found: "Attribution", rows: I64) -> dict[tuple[str, str], tuple
     """Variation in ns and number of culprits of one text and class over some results."""
     results = found.results
     tally: dict[tuple[str, str], tuple[int, int]] = {}
-    for number in rows[results.culprit[rows] >= 0].tolist():
-        key = (str(culprit_text(found, number)), CLASSES[results.culprit_class[number]])
+    mine = rows[results.culprit[rows] >= 0]
+    for text, kind, own_ns in zip(
+        culprit_texts(found, mine),
+        results.culprit_class[mine].tolist(),
+        results.culprit_ns[mine].tolist(),
+        strict=True,
+    ):
+        key = (text, CLASSES[kind])
         total, count = tally.get(key, (0, 0))
-        tally[key] = (total + int(results.culprit_ns[number]), count + 1)
+        tally[key] = (total + own_ns, count + 1)
     return tally
 
 

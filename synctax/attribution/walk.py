@@ -1,7 +1,7 @@
 """One rank's share of attribution, in a worker: its graph, paths, and counterparts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from synctax.arrays import ABSENT, I64
 from synctax.attribution.baselines import longest_and_last, no_kernels
 from synctax.attribution.items import Palette
-from synctax.attribution.keys import Families, Named, NodeNames
+from synctax.attribution.keys import NO_KEY, Named, NodeNames, of_kin, wanted_rows
 from synctax.attribution.model import (
     NO_FENCE,
     Answer,
@@ -29,6 +29,7 @@ from synctax.graph.critical_path import critical_paths, deciding_edges
 from synctax.graph.model import ROOT, Graph, NodeKind
 from synctax.trace.kineto import read_rank
 from synctax.trace.model import RankTrace
+from synctax.trace.standing import held
 
 PRELUDE_ITEMS = 1_000
 """Of what led to a window, the last so many items are looked at."""
@@ -56,6 +57,37 @@ class Reading:
         read = partial(read_rank, path, on_bytes=on_bytes)
         return read() if self.cache is None else self.cache.read(path, read)
 
+    def built(self, path: str, on_bytes: OnBytes) -> "Built":
+        """Build a rank's graph, once in a worker that stays."""
+
+        def make() -> Built:
+            trace = self.trace(path, on_bytes)
+            graph = build_graph(trace)
+            return Built(trace, graph, NodeNames.of(trace, graph))
+
+        return held(path, make, Built.size_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A rank, its graph, and what names its nodes."""
+
+    trace: RankTrace
+    graph: Graph
+    names: NodeNames
+
+    def size_bytes(self) -> int:
+        """How much memory its columns take."""
+        parts = (
+            self.trace.events,
+            self.trace.comms,
+            self.graph.nodes,
+            self.graph,
+            self.names,
+        )
+        values = [getattr(part, one.name) for part in parts for one in fields(part)]
+        return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
+
 
 def walk_rank(
     path: str,
@@ -75,9 +107,9 @@ def walk_rank(
     tasks : mapping of path to sequence of GroupTask
     reading : Reading
     """
-    trace = reading.trace(path, on_bytes)
-    graph = build_graph(trace)
-    walker = _Walker.of(trace, graph, tasks[path], reading)
+    built = reading.built(path, on_bytes)
+    trace, graph = built.trace, built.graph
+    walker = _Walker.of(built, tasks[path], reading)
     groups = tuple(walker.walk(task) for task in tasks[path])
     return RankPaths(
         groups=groups,
@@ -102,9 +134,7 @@ def look_up_rank(
 
     Parameters are as for `walk_rank`.
     """
-    trace = reading.trace(path, on_bytes)
-    graph = build_graph(trace)
-    names = NodeNames.of(trace, graph)
+    names = reading.built(path, on_bytes).names
     return tuple(_answer(names, query) for query in queries[path])
 
 
@@ -114,12 +144,14 @@ def _answer(names: NodeNames, query: Query) -> Answer:
     target = collective_nodes(trace, graph, *identity)
     here = target >= 0
     named = names.named(graph.nodes.event[target[here]], query.slot[here])
-    order = np.argsort(named.key, kind="stable")
-    at = np.searchsorted(named.key[order], query.key)
-    node = order[np.minimum(at, order.size - 1)]
-    found = (named.key[node] == query.key) & (query.key != 0)
     nodes = graph.nodes
-    kin_count, kin_ns = Families.of(graph, named.kin).find(query.kin)
+    order = wanted_rows(named.key, query.key)
+    order = order[np.argsort(named.key[order], kind="stable")]
+    order = np.append(order, ROOT)  # what has no counterpart looks at the root
+    at = np.searchsorted(named.key[order[:-1]], query.key)
+    found = (named.key[order[at]] == query.key) & (query.key != NO_KEY)
+    node = np.where(found, order[at], ROOT)
+    kin_count, kin_ns = of_kin(graph, named.kin, query.kin)
     return Answer(
         query.group,
         found,
@@ -187,13 +219,8 @@ class _Walker:
     heuristics: bool
 
     @classmethod
-    def of(
-        cls,
-        trace: RankTrace,
-        graph: Graph,
-        tasks: Sequence[GroupTask],
-        reading: Reading,
-    ) -> "_Walker":
+    def of(cls, built: Built, tasks: Sequence[GroupTask], reading: Reading) -> "_Walker":
+        trace, graph = built.trace, built.graph
         slot_of = np.full(len(graph), ABSENT, np.int64)
         for task in tasks:
             node = _nodes(trace, graph, task)
@@ -204,7 +231,7 @@ class _Walker:
             deciding_edges(graph, tolerance_us=reading.tolerance_us),
             slot_of,
             Palette.of(trace, graph),
-            NodeNames.of(trace, graph),
+            built.names,
             Work.of(trace, graph),
             reading.heuristics,
         )

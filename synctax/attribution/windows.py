@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I32, I64, U64, Bool
+from synctax.arrays import ABSENT, I32, I64, U64, Bool, members
 from synctax.attribution.model import NO_FENCE, GroupTask, Query
 from synctax.collectives.matches import Matches, Status
 from synctax.collectives.tax import Tax
@@ -95,39 +95,83 @@ def _fences(found: Matches, usable: Bool, start_ns: I64, end_ns: I64, rank: I32)
     only some before it can have ended later. To find the first, those of the same ranks
     are gone through, and only where the one that ended first has ended in time.
     """
+    first, group = found.first, found.group
+    kin, previous, asked = _chains(found, usable, start_ns, end_ns, rank)
     fence = np.full(len(found), ABSENT, np.int64)
-    group, first = found.group.tolist(), found.first.tolist()
-    # of the same group and ranks: the usable slot before, the last one, and the least end
-    previous: dict[int, int] = {}
-    known: dict[tuple[int, bytes], tuple[int, int]] = {}
-    for slot in np.flatnonzero(usable).tolist():
-        own = slice(first[slot], first[slot + 1])
-        key = group[slot], rank[own].tobytes()
-        earlier, least_ns = known.get(key, (ABSENT, _NEVER_NS))
-        previous[slot] = earlier
-        known[key] = slot, min(least_ns, int(end_ns[own].min()))
-        if least_ns > start_ns[own].min():
-            continue
-        while earlier >= 0 and not _ended(earlier, first, end_ns, start_ns[own]):
-            earlier = previous[earlier]
-        best, lowest = earlier, max(earlier - OVERLAPPING, -1)
-        for other in range(earlier - 1, lowest, -1):
-            if group[other] != group[slot]:
-                break
-            if (
-                usable[other]
-                and np.array_equal(rank[first[other] : first[other + 1]], rank[own])
-                and _ended(other, first, end_ns, start_ns[own])
-                and end_ns[first[other]] > end_ns[first[best]]
-            ):
-                best = other
-        fence[slot] = best
+    earlier = previous[asked]
+    open_ = np.arange(asked.size)
+    while open_.size:
+        late = ~_ended(earlier[open_], asked[open_], first, (end_ns, start_ns))
+        open_ = open_[late]
+        earlier[open_] = previous[earlier[open_]]
+        open_ = open_[earlier[open_] >= 0]
+    slot, earlier = asked[earlier >= 0], earlier[earlier >= 0]
+    best, near = earlier.copy(), np.ones(slot.size, np.bool_)
+    for back in range(1, OVERLAPPING):
+        other = earlier - back
+        near &= (other >= 0) & (group[np.maximum(other, 0)] == group[slot])
+        rows = np.flatnonzero(near)
+        rows = rows[kin[other[rows]] == kin[slot[rows]]]
+        rows = rows[end_ns[first[other[rows]]] > end_ns[first[best[rows]]]]
+        rows = rows[_ended(other[rows], slot[rows], first, (end_ns, start_ns))]
+        best[rows] = other[rows]
+    fence[slot] = best
     return fence
 
 
-def _ended(slot: int, first: list[int], end_ns: I64, start_ns: I64) -> bool:
-    """Whether each rank has left a collective at a time of its own."""
-    return bool((end_ns[first[slot] : first[slot + 1]] <= start_ns).all())
+def _chains(
+    found: Matches, usable: Bool, start_ns: I64, end_ns: I64, rank: I32
+) -> tuple[I64, I64, I64]:
+    """Usable collectives of equal group and ranks, in order.
+
+    Returns
+    -------
+    kin, previous : (m,) int64
+        A number that those of equal group and ranks share, and the slot of the one before;
+        -1 for what is not usable, and where there is none.
+    asked : (k,) int64
+        Slots before which one had ended on the first rank when the first rank arrived.
+    """
+    slots = np.flatnonzero(usable)
+    kin, previous = (np.full(len(found), ABSENT, np.int64) for _ in range(2))
+    if not slots.size:
+        return kin, previous, slots
+    first = found.first.tolist()
+    ends = np.minimum.reduceat(end_ns, found.first[:-1]).tolist()
+    starts = np.minimum.reduceat(start_ns, found.first[:-1]).tolist()
+    # of each: its number, the last slot, and the least end of all until then
+    known: dict[tuple[int, bytes], tuple[int, int, int]] = {}
+    asked = []
+    for slot, group in zip(slots.tolist(), found.group[slots].tolist(), strict=True):
+        key = group, rank[first[slot] : first[slot + 1]].tobytes()
+        number, earlier, least_ns = known.get(key, (len(known), ABSENT, _NEVER_NS))
+        kin[slot], previous[slot] = number, earlier
+        known[key] = number, slot, min(least_ns, ends[slot])
+        if earlier >= 0 and least_ns <= starts[slot]:
+            asked.append(slot)
+    return kin, previous, np.array(asked, np.int64)
+
+
+def _ended(one: I64, other: I64, first: I64, times: tuple[I64, I64]) -> Bool:
+    """Whether each rank has left a collective when it begins another one of equal ranks.
+
+    Parameters
+    ----------
+    one, other : (k,) int64
+        Slots.
+    first : (m + 1,) int64
+    times : end_ns, start_ns of (p,) int64
+        Of participations.
+    """
+    if not one.size:
+        return np.empty(0, np.bool_)
+    left, _ = members(first, one)
+    begun, _ = members(first, other)
+    late = times[0][left] > times[1][begun]
+    size = first[one + 1] - first[one]
+    pair = np.repeat(np.arange(one.size), size)
+    ended: Bool = np.bincount(pair[late], minlength=one.size) == 0
+    return ended
 
 
 def begins_ns(found: Matches, seen: Windows, fence: I64) -> I64:

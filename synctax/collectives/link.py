@@ -49,7 +49,32 @@ def anchor(events: Events, rows: I64) -> Anchors:
     return Anchors(lane, np.where(known, events.start_ns[call], ABSENT))
 
 
-def launching(events: Events, rows: I64) -> I64:
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The calls of a trace, and those of each correlation id.
+
+    Parameters
+    ----------
+    event : (c,) int64
+        Index into `Events`.
+    ids : Ids
+    """
+
+    event: I64
+    ids: "Ids"
+
+    @classmethod
+    def of(cls, events: Events) -> "Calls":
+        """Find the calls."""
+        rows = np.flatnonzero(events.kind == EventKind.RUNTIME)
+        return cls(rows, Ids.of(events.correlation[rows]))
+
+    def find(self, correlation: I64) -> I64:
+        """Find the call with each correlation id, (q,) indices into `Events`, or -1."""
+        return take(self.event, self.ids.find(correlation))
+
+
+def launching(events: Events, rows: I64, calls: "Calls | None" = None) -> I64:
     """Find the call that launched each GPU event; the operator where that is missing.
 
     Parameters
@@ -57,17 +82,17 @@ def launching(events: Events, rows: I64) -> I64:
     events : Events
     rows : (n,) int64
         GPU events, as indices into `events`.
+    calls : Calls, optional
+        Those of `events`, where they are found already.
 
     Returns
     -------
     (n,) int64
         Indices into `events`, -1 where neither is known.
     """
-    if not rows.size:  # calls, which are many, need not be put in order
+    if not rows.size:  # calls, which are many, need not be looked at
         return np.zeros(0, np.int64)
-    calls = np.flatnonzero(events.kind == EventKind.RUNTIME)
-    found = by_id(events.correlation[calls], events.correlation[rows])
-    launched = take(calls, found)
+    launched = (calls or Calls.of(events)).find(events.correlation[rows])
 
     external = events.external_id[rows]
     lost = (launched < 0) & (external > 0) & (external != events.correlation[rows])
@@ -87,14 +112,63 @@ def by_id(ids: I64, wanted: I64) -> I64:
     -------
     (q,) int64
         Index into `ids`.
+
+    Examples
+    --------
+    >>> by_id(np.array([7, 5, 7, 0]), np.array([7, 6, 0]))
+    array([ 0, -1, -1])
     """
-    order = np.argsort(ids, kind="stable")
-    at = np.searchsorted(ids, wanted, side="left", sorter=order)
-    found = np.full(wanted.size, ABSENT, np.int64)
-    inside = np.flatnonzero((at < ids.size) & (wanted > 0))
-    hit = inside[ids[order[at[inside]]] == wanted[inside]]
-    found[hit] = order[at[hit]]
-    return found
+    return Ids.of(ids).find(wanted)
+
+
+SPARSE = 2
+"""Ids are looked up in a table while it has at most so many places for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Where each id stands first, to look up many.
+
+    A profiler hands out ids one by one, so a table of all from the least to the largest
+    answers without a search. Where they lie far apart, `key` holds them in order instead.
+
+    Parameters
+    ----------
+    first : (m + 1,) int64
+        Of each id from `low` on, or of each `key`, the first index; last, -1.
+    low : int
+        The least id.
+    key : (m,) int64 or None
+        The ids, in order; None where `first` has a place for each.
+    """
+
+    first: I64
+    low: int
+    key: I64 | None
+
+    @classmethod
+    def of(cls, ids: I64) -> "Ids":
+        """Prepare for looking up in `ids` (n,), of which those above 0 count."""
+        rows = np.flatnonzero(ids > 0)
+        known = ids[rows]
+        low, high = (int(known.min()), int(known.max())) if rows.size else (1, 0)
+        if high - low < SPARSE * ids.size:
+            first = np.full(high - low + 2, ABSENT, np.int64)
+            first[(known - low)[::-1]] = rows[::-1]  # the last write wins
+            return cls(first, low, None)
+        order = np.argsort(known, kind="stable")
+        return cls(np.append(rows[order], ABSENT), low, known[order])
+
+    def find(self, wanted: I64) -> I64:
+        """Find the first index of each wanted id, -1 if there is none; (q,) int64."""
+        nowhere = self.first.size - 1
+        if self.key is None:
+            # what is below the least id is above all others without a sign
+            at = (wanted - self.low).view(np.uint64)
+            return self.first[np.minimum(at, np.uint64(nowhere)).view(np.int64)]
+        place = np.searchsorted(self.key, wanted, side="left")
+        hit = self.key[np.minimum(place, nowhere - 1)] == wanted
+        return self.first[np.where(hit, place, nowhere)]
 
 
 @dataclass(frozen=True, slots=True)

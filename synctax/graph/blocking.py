@@ -11,7 +11,7 @@ from synctax.graph.lines import Gpu, Lines
 from synctax.graph.model import Provenance
 from synctax.graph.records import StreamWaits
 from synctax.trace import names
-from synctax.trace.model import EventKind, RankTrace
+from synctax.trace.model import RankTrace
 from synctax.trace.names import by_name
 
 RETURN_TOLERANCE_NS = 2 * NS_PER_US
@@ -102,7 +102,7 @@ def blocked(
     Synchronization-tax paper, section 4.1, synchronization edges.
     """
     events, lines = trace.events, streams[0]
-    calls = np.flatnonzero(events.kind == EventKind.RUNTIME)
+    calls = launch.calls.event
     code = by_name(trace.strings, events.name[calls], _code, np.int8)
     blocks = (code > 0) & threads[events.lane[calls]]
     if not blocks.any():
@@ -188,11 +188,11 @@ class _Waits:
             sync = syncs.event[record[has]]
             device[has] = events.device[sync]
             stream[has] = events.stream[sync]
-            at = by_id(events.correlation[calls], syncs.wait_correlation[record[has]])
+            at = launch.calls.find(syncs.wait_correlation[record[has]])
             known = at >= 0
             told = has[known]
             event_stream[told] = syncs.wait_stream[record[told]]
-            recorded[told] = launch.turn[calls[at[known]]]
+            recorded[told] = launch.turn[at[known]]
         stop = start + events.duration_ns[call]
         turn = launch.turn[call]
         return cls(call, turn, start, stop, device, stream, event_stream, recorded)

@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from synctax.arrays import ABSENT, I8, I64, runs
+from synctax.arrays import ABSENT, I8, I32, I64, runs
 from synctax.collectives.catalog import catalog
 from synctax.collectives.issued import Issued, issued
 from synctax.errors import SynctaxError
@@ -88,8 +88,9 @@ def build_graph(trace: RankTrace) -> Graph:
 class _Builder:
     """Numbers the nodes by time and collects edges, which must go forward.
 
-    `of_gpu` and `of_host` are the numbers of GPU events and of pieces, `parts` the edges
-    other than those of order: parent, child, kind, provenance.
+    `of_gpu` and `of_host` are the numbers of GPU events and of pieces, `last_piece` the
+    last piece of each event, -1 where it has none; `parts` are the edges other than those
+    of order: parent, child, kind, provenance.
     """
 
     trace: RankTrace
@@ -99,6 +100,7 @@ class _Builder:
     nodes: Nodes
     of_gpu: I64
     of_host: I64
+    last_piece: I64
     parts: list[tuple[I64, I64, int, I8]]
 
     @classmethod
@@ -111,20 +113,21 @@ class _Builder:
         order = np.argsort(start, kind="stable")
         number = np.empty(size, np.int64)
         number[order] = np.arange(1, size + 1)
-        of_host, of_gpu = number[:n_host], number[n_host:]
 
         def column(
-            of_root: int, on_host: npt.NDArray[_T], on_gpu: npt.ArrayLike
+            of_root: int, on_host: npt.NDArray[_T], on_gpu: npt.NDArray[_T] | int
         ) -> npt.NDArray[_T]:
             values = np.empty(size + 1, on_host.dtype)
             values[ROOT] = of_root
-            values[of_host] = on_host
-            values[of_gpu] = on_gpu
+            both = np.empty(size, on_host.dtype)
+            both[:n_host], both[n_host:] = on_host, on_gpu
+            both.take(order, out=values[1:], mode="clip")  # the one mode without a copy
             return values
 
         communicates = np.zeros(len(trace.events) + 1, np.bool_)
         communicates[collectives] = True
-        gpu_kind = np.where(communicates[launch.event], NodeKind.COLLECTIVE, NodeKind.GPU)
+        gpu_kind = np.full(gpu.start_ns.size, NodeKind.GPU, np.int8)
+        gpu_kind[communicates.take(launch.event)] = NodeKind.COLLECTIVE
         origin = int(start[order[0]])
         nodes = Nodes(
             kind=column(NodeKind.ROOT, host.kind, gpu_kind),
@@ -135,7 +138,11 @@ class _Builder:
             label=column(ABSENT, host.label, launch.event),
             ordinal=column(0, host.ordinal, 0),
         )
-        return cls(trace, launch.skew_ns, gpu, host, nodes, of_gpu, of_host, [])
+        of_host, of_gpu = number[:n_host], number[n_host:]
+        last = np.full(len(trace.events) + 1, ABSENT, np.int64)
+        last[host.event] = np.arange(n_host)
+        last[ABSENT] = ABSENT
+        return cls(trace, launch.skew_ns, gpu, host, nodes, of_gpu, of_host, last, [])
 
     def add(self, parent: I64, child: I64, kind: int, provenance: int | I8) -> None:
         """Collect edges."""
@@ -162,7 +169,7 @@ class _Builder:
         """
         if made.span.size:
             events, host = self.trace.events, self.host
-            own = self._last_piece()
+            own = self.last_piece
             begun = events.start_ns[made.span]
             returned = events.start_ns[made.operator] + events.duration_ns[made.operator]
             until = np.minimum(begun, returned - 1) + self.skew_ns
@@ -175,18 +182,11 @@ class _Builder:
             parent, child = self.of_host[piece[hit]], self.of_host[span[hit]]
             self.add(parent, child, EdgeKind.LAUNCH, Provenance.INFERRED)
 
-    def _last_piece(self) -> I64:
-        """The last piece of each event, -1 where it has none."""
-        last = np.full(len(self.trace.events) + 1, ABSENT, np.int64)
-        last[self.host.event] = np.arange(len(self.host))
-        last[ABSENT] = ABSENT
-        return last
-
     def _piece_at(self, event: I64, time_ns: I64) -> I64:
         """The last piece of each event that begins by a moment; else its first, or -1."""
         host = self.host
-        piece = self._last_piece()[event]
-        late = np.flatnonzero((piece >= 0) & (host.start_ns[piece] > time_ns))
+        piece = self.last_piece.take(event)
+        late = np.flatnonzero((piece >= 0) & (host.start_ns.take(piece) > time_ns))
         if late.size:
             rows = np.flatnonzero(np.isin(host.event, event[late]))
             rows = rows[np.argsort(host.event[rows], kind="stable")]
@@ -234,17 +234,20 @@ class _Builder:
             passed.provenance[hit],
         )
 
-    def _order(self) -> tuple[I64, I8]:
+    def _order(self) -> tuple[I32, I8]:
         """The node before each (from 1 on) on its thread or stream, and the edge's kind."""
-        parent = np.zeros(len(self.nodes), np.int64)
-        kind = np.full(len(self.nodes), EdgeKind.ROOT, np.int8)
-        follows = np.flatnonzero(self.host.lane[1:] == self.host.lane[:-1])
-        child = self.of_host[follows + 1]
-        parent[child], kind[child] = self.of_host[follows], EdgeKind.CHAIN
-        follows = np.flatnonzero(self.gpu.previous >= 0)
-        child = self.of_gpu[follows]
-        parent[child] = self.of_gpu[self.gpu.previous[follows]]
-        kind[child] = EdgeKind.STREAM
+        parent = np.empty(len(self.nodes), np.int32)
+        kind = np.empty(len(self.nodes), np.int8)
+        # every node comes after the one before it in its lane, but for the first of each
+        lanes = self.gpu.lane.take(self.gpu.by_lane)
+        for node, lane, edge in (
+            (self.of_host, self.host.lane, EdgeKind.CHAIN),
+            (self.of_gpu.take(self.gpu.by_lane), lanes, EdgeKind.STREAM),
+        ):
+            first = node.take(runs(lane)[:-1])
+            parent[node[1:]] = node[:-1]
+            kind[node] = edge
+            parent[first], kind[first] = ROOT, EdgeKind.ROOT
         return parent[1:], kind[1:]
 
     def finish(self, notes: tuple[Note, ...]) -> Graph:
@@ -266,11 +269,16 @@ class _Builder:
             notes = (*notes, Note("edge_dropped", dropped, detail))
         notes = (*notes, *_guessed(kind[keep], provenance[keep]))
         keep = keep[np.argsort(child[keep], kind="stable")]
+        child = child.take(keep)
         n = len(self.nodes)
-        first = np.zeros(n + 1, np.int64)
-        np.cumsum(np.bincount(child[keep], minlength=n), out=first[1:])
-        first[1:] += np.arange(n)
-        extra = np.arange(keep.size) + child[keep]
+        # the edge of order into node i stands after those into the nodes before it
+        extra = np.arange(keep.size) + child
+        is_order = np.ones(n - 1 + keep.size, np.bool_)
+        is_order[extra] = False
+        first = np.empty(n + 1, np.int64)
+        first[0] = 0
+        first[1:-1] = np.flatnonzero(is_order)
+        first[-1] = is_order.size
         order_parent, order_kind = self._order()
 
         def column(of_order: npt.ArrayLike, of_extra: npt.NDArray[_T]) -> npt.NDArray[_T]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import ABSENT, I8, I32, I64, Bool
+from synctax.graph.lookup import settled
 from synctax.graph.model import NodeKind
 from synctax.graph.slices import exclusive_slices
 from synctax.notes import Note
@@ -62,11 +63,12 @@ def pieces(trace: RankTrace, spans: I64, launching: I64) -> tuple[Pieces, tuple[
     """
     rows, ignored = _rows(trace, spans, launching)
     events = trace.events
-    end = events.start_ns[rows] + events.duration_ns[rows]
-    nested = exclusive_slices(events.lane[rows], events.start_ns[rows], end)
+    start = events.start_ns.take(rows)
+    end = start + events.duration_ns.take(rows)
+    nested = exclusive_slices(events.lane.take(rows), start, end)
     cut = nested.slices
-    owner = np.where(cut.event >= 0, rows[cut.event], ABSENT)
-    kind = _kinds(trace, owner, spans)
+    owner = np.append(rows, ABSENT).take(cut.event)
+    kind = np.append(_kinds(trace, rows, spans), np.int8(NodeKind.GAP)).take(cut.event)
     found = Pieces(kind, cut.lane, cut.start_ns, cut.end_ns, owner, owner, cut.ordinal)
     notes = []
     if nested.clipped:
@@ -84,31 +86,41 @@ def pieces(trace: RankTrace, spans: I64, launching: I64) -> tuple[Pieces, tuple[
     return _merge_gaps(found), tuple(notes)
 
 
+_DISPATCH, _STEP = 1, 2
+
+
 def _rows(trace: RankTrace, spans: I64, launching: I64) -> tuple[I64, int]:
-    """Events of threads that matter, and how many threads do not."""
-    events = trace.events
-    host = np.zeros(len(events), np.bool_)
-    for kind in (EventKind.CPU_OP, EventKind.ANNOTATION, EventKind.RUNTIME):
-        host |= events.kind == kind
-    is_step = by_name(trace.strings, events.name, _is_step, np.bool_)
-    host &= ~(is_step & (events.kind == EventKind.ANNOTATION))
-    host &= ~by_name(trace.strings, events.name, is_dispatch, np.bool_)
-    busy = np.zeros(trace.lanes.thread.size + 1, np.bool_)
-    busy[events.lane[host & (events.kind != EventKind.RUNTIME)]] = True
+    """Events of threads that matter, and how many threads do not.
+
+    They are in order of start; of one start calls come last: of an operator and a call
+    with the same (whole) µs the call is inside.
+    """
+    events, kinds = trace.events, trace.events.kind
+    host = kinds == EventKind.RUNTIME
+    host |= (kinds == EventKind.CPU_OP) | (kinds == EventKind.ANNOTATION)
+    rows = np.flatnonzero(host)
+    kind, mark = kinds.take(rows), by_name(trace.strings, events.name[rows], _mark, np.int8)
+    keep = (mark != _DISPATCH) & ((mark != _STEP) | (kind != EventKind.ANNOTATION))
+    chosen = np.flatnonzero(keep)
+    rows, calls = rows.take(chosen), kind.take(chosen) == EventKind.RUNTIME
+    lane = events.lane.take(rows)
+    # how many calls and others each lane has; lane -1 is the last one, as an index
+    slots = trace.lanes.thread.size + 1
+    count = np.bincount((lane % slots) * 2 + calls, minlength=2 * slots)
+    busy = count[::2] > 0
     busy[events.lane[launching]] = True
-    present = np.zeros(busy.size, np.bool_)
-    present[events.lane[host]] = True
-    ignored = np.count_nonzero(present & ~busy)
-    host &= busy[events.lane]
-    host &= ~_within(trace, spans)
-    # of an operator and a call with the same (whole) µs the call is inside
-    calls = host & (events.kind == EventKind.RUNTIME)
-    rows = np.concatenate([np.flatnonzero(host & ~calls), np.flatnonzero(calls)])
-    return rows, int(ignored)
+    ignored = np.flatnonzero(~busy & (count[1::2] > 0))
+    if ignored.size or spans.size:
+        kept = np.flatnonzero(busy[lane] & ~_within(trace, spans)[rows])
+        rows, calls = rows[kept], calls[kept]
+    order = settled(events.start_ns.take(rows), calls)
+    return rows if order is None else rows[order], ignored.size
 
 
-def _is_step(name: str) -> bool:
-    return step_number(name) is not None
+def _mark(name: str) -> int:
+    if is_dispatch(name):
+        return _DISPATCH
+    return 0 if step_number(name) is None else _STEP
 
 
 def _within(trace: RankTrace, spans: I64) -> Bool:
@@ -127,15 +139,15 @@ def _within(trace: RankTrace, spans: I64) -> Bool:
     return inside
 
 
-def _kinds(trace: RankTrace, owner: I64, spans: I64) -> I8:
+def _kinds(trace: RankTrace, rows: I64, spans: I64) -> I8:
+    """What the slices of each row are."""
     events = trace.events
-    kind = np.full(owner.size, NodeKind.SLICE, np.int8)
-    kind[owner < 0] = NodeKind.GAP
-    named = owner >= 0
-    annotated = np.flatnonzero(named)[events.kind[owner[named]] == EventKind.ANNOTATION]
-    own = by_name(trace.strings, events.name[owner[annotated]], _of_backend, np.bool_)
+    kind = np.full(rows.size, NodeKind.SLICE, np.int8)
+    annotated = np.flatnonzero(events.kind.take(rows) == EventKind.ANNOTATION)
+    own = by_name(trace.strings, events.name[rows[annotated]], _of_backend, np.bool_)
     kind[annotated[~own]] = NodeKind.GAP
-    kind[np.isin(owner, spans) & named] = NodeKind.COLLECTIVE
+    if spans.size:
+        kind[np.isin(rows, spans)] = NodeKind.COLLECTIVE
     return kind
 
 
@@ -156,19 +168,20 @@ def _merge_gaps(cut: Pieces) -> Pieces:
     joins = gap[1:] & gap[:-1] & (cut.lane[1:] == cut.lane[:-1])
     first = np.flatnonzero(gap & np.append(True, ~joins))
     following = np.flatnonzero(gap & np.append(~joins, True)) + 1
-    end_ns = cut.end_ns[following - 1]
-    followed = np.append(cut.lane, ABSENT)[following] == cut.lane[first]
+    end_ns = cut.end_ns.take(following - 1)
+    followed = np.append(cut.lane, ABSENT).take(following) == cut.lane.take(first)
     # a slice of an annotation's tail may stand last on its thread: nothing follows it
-    keep = followed & (end_ns > cut.start_ns[first])
-    first, following, end_ns = first[keep], following[keep], end_ns[keep]
+    keep = np.flatnonzero(followed & (end_ns > cut.start_ns.take(first)))
+    first, following, end_ns = first.take(keep), following.take(keep), end_ns.take(keep)
     kept = ~gap
     kept[first] = True
-    merged = take_pieces(cut, np.flatnonzero(kept))
-    rows = np.flatnonzero(gap[kept])
+    chosen = np.flatnonzero(kept)
+    rows = np.searchsorted(chosen, first)
+    merged = take_pieces(cut, chosen)
     merged.end_ns[rows] = end_ns
-    merged.event[rows] = _longest(cut, joins)[first]
-    merged.label[rows] = cut.event[following]
-    merged.ordinal[rows] = cut.ordinal[following]
+    merged.event[rows] = _longest(cut, joins).take(first)
+    merged.label[rows] = cut.event.take(following)
+    merged.ordinal[rows] = cut.ordinal.take(following)
     return merged
 
 
@@ -187,4 +200,4 @@ def _longest(cut: Pieces, joins: Bool) -> I64:
 
 def take_pieces(all_: Pieces, index: I64) -> Pieces:
     """Take pieces by number."""
-    return Pieces(*(getattr(all_, name)[index] for name in Pieces.__slots__))
+    return Pieces(*(getattr(all_, name).take(index) for name in Pieces.__slots__))

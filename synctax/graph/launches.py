@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from synctax.arrays import ABSENT, I8, I64, NS_PER_US, Bool
-from synctax.collectives.link import launching
+from synctax.collectives.link import Calls, launching
+from synctax.graph.lookup import settled
 from synctax.graph.model import Provenance
 from synctax.notes import Note
 from synctax.trace.model import EventKind, Events
@@ -38,6 +39,8 @@ class Launches:
         The call starts after what it launched, on aligned clocks: it launches nothing.
     turn : (n,) int64
         Place of each event of the trace in the order of calls; see `call_order`.
+    calls : Calls
+        All calls of the trace, to look up more of them.
     skew_ns : int
         What has to be added to host times, 0 or less.
     notes : tuple of Note
@@ -48,6 +51,7 @@ class Launches:
     provenance: I8
     inverted: Bool
     turn: I64
+    calls: Calls
     skew_ns: int
     notes: tuple[Note, ...]
 
@@ -63,12 +67,18 @@ class Launches:
         return np.where((self.call >= 0) & ~self.inverted, self.turn[self.call], ABSENT)
 
 
-def call_order(events: Events) -> I64:
+def call_order(events: Events, calls: I64) -> I64:
     """Number events in the order in which they began.
 
     Where times are cut to whole µs, a call and what it is to precede often have one start.
     Then their correlation ids, which a profiler hands out as calls begin, tell the order;
     of what has none the order of the file.
+
+    Parameters
+    ----------
+    events : Events
+    calls : (c,) int64
+        Indices into `events`.
 
     Returns
     -------
@@ -76,21 +86,13 @@ def call_order(events: Events) -> I64:
         Place of each event; starts never fall from one place to the next.
     """
     turn = np.arange(len(events), dtype=np.int64)
-    rows = np.flatnonzero((events.kind == EventKind.RUNTIME) & (events.correlation > 0))
-    turn[_settled(events.start_ns, rows, events.correlation[rows])] = rows
+    key = events.correlation[calls]
+    known = key > 0
+    rows, key = (calls, key) if known.all() else (calls[known], key[known])
+    order = settled(events.start_ns[rows], key)
+    if order is not None:
+        turn[rows[order]] = rows
     return turn
-
-
-def _settled(start_ns: I64, rows: I64, key: I64) -> I64:
-    """Put rows, which are in order of start, in order of a key where starts are equal."""
-    same = start_ns[rows[1:]] == start_ns[rows[:-1]]
-    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
-    if not tied.size:
-        return rows
-    settled = rows.copy()
-    order = np.lexsort((key[tied], start_ns[rows[tied]]))
-    settled[tied] = rows[tied[order]]
-    return settled
 
 
 def launches(events: Events) -> Launches:
@@ -109,8 +111,9 @@ def launches(events: Events) -> Launches:
     -------
     Launches
     """
-    turn = call_order(events)
-    gpu, call = _launched(events, turn)
+    calls = Calls.of(events)
+    turn = call_order(events, calls.event)
+    gpu, call = _launched(events, calls, turn)
     by_call = (call >= 0) & (events.kind[call] == EventKind.RUNTIME)
     delay = events.start_ns[gpu] - events.start_ns[call]
     skew_ns = _skew_ns(delay[by_call])
@@ -140,22 +143,23 @@ def launches(events: Events) -> Launches:
         )
         notes.append(Note("host_clock_early", 1, detail))
     return Launches(
-        gpu, call, provenance.astype(np.int8), inverted, turn, skew_ns, tuple(notes)
+        gpu, call, provenance.astype(np.int8), inverted, turn, calls, skew_ns, tuple(notes)
     )
 
 
-def _launched(events: Events, turn: I64) -> tuple[I64, I64]:
+def _launched(events: Events, calls: Calls, turn: I64) -> tuple[I64, I64]:
     """GPU events in order of start, then launch, and the call that launched each."""
     gpu = np.flatnonzero(
         (events.kind == EventKind.KERNEL)
         | (events.kind == EventKind.MEMCPY)
         | (events.kind == EventKind.MEMSET)
     )
-    call = launching(events, gpu)
+    call = launching(events, gpu, calls)
     known = np.flatnonzero(call >= 0)
-    order = np.arange(gpu.size)
-    order[known] = _settled(events.start_ns[gpu], known, turn[call[known]])
-    return gpu[order], call[order]
+    order = settled(events.start_ns[gpu[known]], turn[call[known]])
+    if order is not None:
+        gpu[known], call[known] = gpu[known[order]], call[known[order]]
+    return gpu, call
 
 
 def _skew_ns(delay_ns: I64) -> int:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I32, I64, Bool, runs
+from synctax.arrays import ABSENT, I32, I64, Bool, distinct, ordered, runs
 from synctax.graph.launches import NEVER_NS, Launches
 from synctax.graph.lookup import search
 from synctax.trace.model import RankTrace
@@ -23,6 +23,8 @@ class Gpu:
     device, stream : (g,) int32
     call : (g,) int64
         The launching call, -1 where unknown.
+    by_lane : (g,) int64
+        Positions in order of lane, then start.
     previous : (g,) int64
         Position of the event before on the same stream, -1 if none.
     launched : (g,) int64
@@ -39,6 +41,7 @@ class Gpu:
     device: I32
     stream: I32
     call: I64
+    by_lane: I64
     previous: I64
     launched: I64
     ready_ns: I64
@@ -52,7 +55,8 @@ class Gpu:
         start = events.start_ns[rows]
         end = start + events.duration_ns[rows]
         lane = _lanes(events.lane[rows], events.device[rows], events.stream[rows])
-        previous = _previous(lane)
+        by_lane = ordered(lane)
+        previous = _previous(lane, by_lane)
         freed = np.where(previous >= 0, end[previous], NEVER_NS)
         call_end = events.start_ns[launch.call] + events.duration_ns[launch.call]
         launched = launch.call_turn
@@ -64,6 +68,7 @@ class Gpu:
             device=events.device[rows],
             stream=events.stream[rows],
             call=launch.call,
+            by_lane=by_lane,
             previous=previous,
             launched=launched,
             ready_ns=np.minimum(np.maximum(freed, complete), start),
@@ -74,16 +79,20 @@ class Gpu:
 def _lanes(lane: I32, device: I32, stream: I32) -> I32:
     """Give all events of one device and stream the lane of the first of them."""
     key = (device.astype(np.int64) << 32) + stream
-    _, first, line = np.unique(key, return_index=True, return_inverse=True)
-    return np.where(stream >= 0, lane[first][line], lane)
+    first = np.empty(lane.max(initial=0) + 2, np.int64)
+    first[lane[::-1]] = np.arange(lane.size - 1, -1, -1)  # the last write wins
+    of_lane = key[first[distinct(lane)]]
+    if distinct(of_lane).size == of_lane.size and (key == key[first[lane]]).all():
+        return lane  # as a rule a lane is a stream already
+    _, begin, line = np.unique(key, return_index=True, return_inverse=True)
+    return np.where(stream >= 0, lane[begin][line], lane)
 
 
-def _previous(lane: I32) -> I64:
+def _previous(lane: I32, by_lane: I64) -> I64:
     """Position of the event before on the same lane, -1 if none."""
-    order = np.argsort(lane, kind="stable")
     previous = np.full(lane.size, ABSENT, np.int64)
-    same = lane[order[1:]] == lane[order[:-1]]
-    previous[order[1:][same]] = order[:-1][same]
+    previous[by_lane[1:]] = by_lane[:-1]
+    previous[by_lane[runs(lane[by_lane])[:-1]]] = ABSENT
     return previous
 
 
@@ -132,7 +141,7 @@ class Lines:
     @classmethod
     def of(cls, gpu: Gpu) -> "Lines":
         """Sort the events by stream."""
-        order = np.argsort(gpu.lane, kind="stable")
+        order = gpu.by_lane
         lane = gpu.lane[order]
         bounds = runs(lane)
         first = bounds[:-1]

@@ -4,9 +4,32 @@ from typing import Literal
 
 import numpy as np
 
-from synctax.arrays import I64
+from synctax.arrays import I64, ordered
 
 Side = Literal["left", "right"]
+
+
+def settled(start_ns: I64, key: I64) -> I64 | None:
+    """Order what is in order of start by a key where starts are equal; None if it is so.
+
+    Parameters
+    ----------
+    start_ns : (n,) int64
+        Ascending.
+    key : (n,) int64
+
+    Returns
+    -------
+    (n,) int64 or None
+        Of equal starts and keys the order is kept.
+    """
+    same = start_ns[1:] == start_ns[:-1]
+    if not same.any():
+        return None
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    order = np.arange(key.size)
+    order[tied] = tied[np.lexsort((key[tied], start_ns[tied]))]
+    return order
 
 
 def search(values: I64, bounds: I64, group: I64, wanted: I64, *, side: Side) -> I64:
@@ -30,8 +53,8 @@ def search(values: I64, bounds: I64, group: I64, wanted: I64, *, side: Side) -> 
         Index into `values`, from the beginning of the group to its end.
     """
     found = np.zeros(wanted.size, np.int64)
-    order = np.argsort(group, kind="stable")
-    cuts = np.searchsorted(group[order], np.arange(bounds.size))
+    order = ordered(group)
+    cuts = np.searchsorted(group.take(order), np.arange(bounds.size))
     for number in np.flatnonzero(np.diff(cuts)).tolist():
         rows = order[cuts[number] : cuts[number + 1]]
         part = values[bounds[number] : bounds[number + 1]]

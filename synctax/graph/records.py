@@ -5,11 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64, NS_PER_US, Bool, runs
-from synctax.collectives.link import by_id
+from synctax.arrays import ABSENT, I64, NS_PER_US, Bool, distinct, ordered, runs
 from synctax.graph.launches import Launches
 from synctax.graph.lines import Gpu, Lines
-from synctax.trace.model import EventKind, RankTrace
+from synctax.trace.model import RankTrace
 from synctax.trace.names import by_name
 
 RESOLUTION_NS = 2 * NS_PER_US
@@ -58,25 +57,25 @@ class StreamWaits:
         if not rows.size:
             none = np.empty(0, np.int64)
             return cls(none, none, none, none, np.empty(0, np.bool_), none, none)
-        calls = np.flatnonzero(events.kind == EventKind.RUNTIME)
         event = syncs.event[rows]
-        ids = events.correlation[calls]
-        wait = by_id(ids, events.correlation[event])
-        record = by_id(ids, syncs.wait_correlation[rows])
-        turn = np.append(launch.turn[calls], ABSENT)
-        called = np.where(wait >= 0, turn[wait], _turn_of(trace, launch, event))
+        wait = launch.calls.find(events.correlation[event])
+        record = launch.calls.find(syncs.wait_correlation[rows])
+        recorded = np.append(launch.turn, ABSENT)[record]
+        called, lost = launch.turn[wait], np.flatnonzero(wait < 0)
+        called[lost] = _turn_of(trace, launch, event[lost])
         device = events.device[event].astype(np.int64)
         own = lines.number(device, events.stream[event].astype(np.int64))
         told = (syncs.wait_stream[rows] >= 0) & (record >= 0)
         other = lines.number(device, np.where(told, syncs.wait_stream[rows], ABSENT))
-        source = lines.last_launched_before(other, turn[record])
+        source = lines.last_launched_before(other, recorded)
         newest = np.append(gpu.launched, ABSENT)[source]
-        order = np.lexsort((called, other, own))
+        order = np.argsort(called, kind="stable")
+        order = order[ordered((own * (len(lines) + 1) + other)[order])]
         return cls(
             own=own[order],
             other=other[order],
             called=called[order],
-            recorded=turn[record][order],
+            recorded=recorded[order],
             told=told[order],
             source=source[order],
             newest=newest[order],
@@ -149,7 +148,7 @@ def _turn_of(trace: RankTrace, launch: Launches, sync: I64) -> I64:
 
 def _distinct(first: I64, second: I64, size: int) -> tuple[I64, I64]:
     """Pairs of numbers, of which the second is below a size, each once."""
-    key = np.unique(first * size + second)
+    key = distinct(first * size + second)
     return key // max(size, 1), key % max(size, 1)
 
 

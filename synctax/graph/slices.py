@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from synctax.arrays import ABSENT, I32, I64, Bool
+from synctax.arrays import ABSENT, I32, I64, Bool, distinct, ordered
 
 _Index = npt.NDArray[np.intp]
 
@@ -75,27 +75,30 @@ class _Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spans:
-    """The time between each start or end of an event and the next on its lane.
+class _Nested:
+    """Which events lie in which.
 
-    There are 2r, two an event, in order of lane and time; what follows the last end of a
-    lane is none and only fills its place.
+    Events number as in `_Rows`, starts and ends by their place in the sequence of all.
+    In order of depth, then of start, those in one other stand together, a family; family
+    0 are the events at top level.
 
     Parameters
     ----------
-    start_ns : (2r,) int64
-        Of each span, which lasts until the next.
-    owner : (2r,) int64
-        Row of the innermost event, -1 in none.
-    ordinal : (2r,) int32
-        Which slice of its owner the span is, 0 for gaps; -1 if it is no slice.
-    parent : (r,) int64
-        Owner of what each event began in, by row.
+    opens : (r,) int64
+        Start of each event.
+    event, closes, family : (r,) int64
+        The events in order of depth, the end of each, its family.
+    begin : (f + 1,) int64
+        Where each family begins and, last, r.
+    parent : (f,) int64
+        Event that a family lies in, -1 for number 0.
     """
 
-    start_ns: I64
-    owner: I64
-    ordinal: I32
+    opens: I64
+    event: I64
+    closes: I64
+    family: I64
+    begin: I64
     parent: I64
 
 
@@ -153,22 +156,29 @@ def exclusive_slices(lane: I32, start_ns: I64, end_ns: I64) -> Nesting:
     if (end_ns < start_ns).any():
         raise ValueError("an event ends before it starts")
     rows = _in_order(lane, start_ns, end_ns)
-    spans = _spans(rows)
+    opened, at_ns = _brackets(rows)
+    nested = _nested(opened)
+    around = nested.parent.take(nested.family)
     # Up to the first end that is out of turn, what was found around each event is right,
     # and some event open at that end outlasts what is around it.
-    crossing = (spans.parent >= 0) & (end_ns > end_ns[spans.parent])
+    ends_ns = np.append(rows.end_ns, np.iinfo(np.int64).max)
+    crossing = ends_ns.take(nested.event) > ends_ns.take(around)
     clipped = 0
     if crossing.any():
-        rows, clipped = _clip(rows, np.unique(lane[crossing]))
-        spans = _spans(rows)
-    return Nesting(_slices(rows, spans), spans.parent, clipped)
+        rows, clipped = _clip(rows, distinct(lane[rows.row[nested.event[crossing]]]))
+        opened, at_ns = _brackets(rows)
+        nested = _nested(opened)
+        around = nested.parent.take(nested.family)
+    parent = np.empty(lane.size, np.int64)
+    parent[rows.row.take(nested.event)] = np.append(rows.row, ABSENT).take(around)
+    return Nesting(_slices(rows, at_ns, nested, around), parent, clipped)
 
 
 def _in_order(lane: I32, start_ns: I64, end_ns: I64) -> _Rows:
     """Put outer events before inner ones, lane by lane."""
-    order = np.argsort(start_ns, kind="stable")
-    order = order[_stable_order(lane[order])]
-    by_lane, start = lane[order], start_ns[order]
+    order = ordered(start_ns)
+    order = order.take(ordered(lane.take(order)))
+    by_lane, start = lane.take(order), start_ns.take(order)
     same = by_lane[1:] == by_lane[:-1]
     tie = same & (start[1:] == start[:-1])
     tied = np.flatnonzero(np.append(tie, False) | np.append(False, tie))
@@ -177,71 +187,33 @@ def _in_order(lane: I32, start_ns: I64, end_ns: I64) -> _Rows:
         order[tied] = order[tied][np.lexsort((later, start[tied], by_lane[tied]))]
     begins = np.flatnonzero(~same) + 1
     bounds = (0, *begins.tolist(), lane.size) if lane.size else (0,)
-    return _Rows(order, by_lane[list(bounds[:-1])], bounds, start, end_ns[order])
+    return _Rows(order, by_lane[list(bounds[:-1])], bounds, start, end_ns.take(order))
 
 
-def _stable_order(numbers: I32) -> _Index:
-    # numpy sorts 16-bit numbers by radix, several times as fast
-    small = (numbers >= 0).all() and (numbers < 1 << 16).all()
-    order: _Index = np.argsort(
-        numbers.astype(np.uint16) if small else numbers, kind="stable"
+def _nested(opened: Bool) -> _Nested:
+    """Find which events lie in which, from starts and ends as a sequence of brackets.
+
+    At each depth an event ends before the next one starts: there the n-th end is that of
+    the n-th event. And those in one other stand together, after one that starts as the
+    first thing in it.
+    """
+    opens, closes = np.flatnonzero(opened), np.flatnonzero(~opened)
+    number = np.arange(opens.size)
+    depth = 2 * number - opens
+    by_depth = ordered(depth)
+    closes = closes.take(ordered(closes - 2 * number))
+    deeper = np.zeros(depth.size, np.bool_)
+    np.greater(depth[1:], depth[:-1], out=deeper[1:])
+    leads = deeper.take(by_depth)
+    first = np.flatnonzero(leads)
+    return _Nested(
+        opens=opens,
+        event=by_depth,
+        closes=closes,
+        family=np.cumsum(leads),
+        begin=np.concatenate([[0], first, [depth.size]]),
+        parent=np.append(ABSENT, by_depth.take(first) - 1),
     )
-    return order
-
-
-def _spans(rows: _Rows) -> _Spans:
-    """Cut each lane at every start and end, and find the innermost event of each part.
-
-    Starts and ends are a sequence of brackets. After each, the innermost open event is the
-    last opened at that depth: in order of depth it is the last opened at all.
-    """
-    opened, at_ns = _brackets(rows)
-    begun: I32 = np.cumsum(opened, dtype=np.int32)
-    by_depth = _stable_order(_depth(begun))
-    opens = opened[by_depth]
-    first = np.flatnonzero(opens)
-    event = begun[by_depth[first]] - np.int32(1)
-    # spans of one owner stand together now: group 0 has the gaps, each other one event
-    group: I64 = np.cumsum(opens)
-    bounds = np.concatenate([[0], first, [opens.size]])
-
-    owner, ordinal = np.empty(at_ns.size, np.int64), np.empty(at_ns.size, np.int32)
-    owner[by_depth] = np.append(ABSENT, rows.row[event])[group]
-    ordinal[by_depth] = _ordinals(_lasting(at_ns, rows)[by_depth], group, bounds)
-    parent = np.empty(event.size, np.int64)
-    # the last span of all is in no event, nor is what the first event began in
-    parent[rows.row] = owner[np.flatnonzero(opened) - 1]
-    return _Spans(at_ns, owner, ordinal, parent)
-
-
-def _depth(begun: I32) -> I32:
-    """Count the open events after each bracket from those begun until then."""
-    depth: I32 = begun + begun
-    depth -= np.arange(1, begun.size + 1, dtype=np.int32)
-    return depth
-
-
-def _lasting(at_ns: I64, rows: _Rows) -> Bool:
-    """Find the spans that are not empty."""
-    lasting = np.zeros(at_ns.size, np.bool_)
-    lasting[:-1] = at_ns[1:] > at_ns[:-1]
-    lasting[2 * np.array(rows.bounds[1:], np.intp) - 1] = False
-    return lasting
-
-
-def _ordinals(lasting: Bool, group: I64, bounds: I64) -> I32:
-    """Number the slices of each group, -1 for what is none.
-
-    Spans that last are slices, and the first one of an event that has no such.
-    """
-    before = np.zeros(lasting.size + 1, np.int32)
-    np.cumsum(lasting, out=before[1:])
-    until = before[bounds]
-    kept = lasting.copy()
-    kept[bounds[1:-1][until[2:] == until[1:-1]]] = True
-    ordinal = before[:-1] - until[group]
-    ordinal[: bounds[1]] = 0
-    return np.where(kept, ordinal, np.int32(-1))
 
 
 def _brackets(rows: _Rows) -> tuple[Bool, I64]:
@@ -254,7 +226,8 @@ def _brackets(rows: _Rows) -> tuple[Bool, I64]:
     for begin, stop in pairwise(rows.bounds):
         start, end = rows.start_ns[begin:stop], rows.end_ns[begin:stop]
         empty = end == start
-        late_ns = np.sort(end[~empty])
+        # in order but for nested ones, which a merge sort takes as they are
+        late_ns = np.sort(end[~empty], kind="stable")
         opens = np.ones(2 * start.size, np.bool_)
         opens[: late_ns.size] = False
         # an empty event stands twice among the starts: start, end
@@ -301,14 +274,36 @@ def _clip_lane(start_ns: list[int], end_ns: list[int]) -> tuple[list[int], int]:
     return cut_ns, clipped
 
 
-def _slices(rows: _Rows, spans: _Spans) -> Slices:
-    """Keep the spans that are slices."""
-    held = np.flatnonzero(spans.ordinal >= 0)
+def _slices(rows: _Rows, at_ns: I64, nested: _Nested, around: I64) -> Slices:
+    """Find the slices: what lasts after a start or an end, up to the next one.
+
+    What follows a start belongs to its event, what follows an end to the event around.
+    """
+    size, opens, closes = at_ns.size, nested.opens, nested.closes
+    kept = np.zeros(size, np.bool_)
+    np.greater(at_ns[1:], at_ns[:-1], out=kept[:-1])
+    kept[2 * np.array(rows.bounds[1:], np.intp) - 1] = False  # the last end of a lane
+    head, tail = kept.take(opens), kept.take(closes)
+    before = np.zeros(tail.size + 1, np.int32)
+    np.cumsum(tail, out=before[1:])
+    until = before.take(nested.begin)
+    # ends are counted from the first in the same event, after the slice at its start
+    base = until[:-1] - head.take(nested.parent) if size else until[:-1]
+    ordinal = before[:-1] - base.take(nested.family)
+    ordinal[: nested.begin[1]] = 0
+    within = np.zeros(head.size, np.int32)
+    within[nested.parent[1:]] = np.diff(until)[1:]
+    kept[opens.take(np.flatnonzero(~head & (within == 0)))] = True
+    held = np.flatnonzero(kept)
+
+    owner, nth = np.empty(size, np.int64), np.zeros(size, np.int32)
+    owner[opens], owner[closes] = rows.row, np.append(rows.row, ABSENT).take(around)
+    nth[closes] = ordinal
     of_lane = np.diff(np.searchsorted(held, 2 * np.array(rows.bounds, np.intp)))
     return Slices(
-        event=spans.owner[held],
+        event=owner.take(held),
         lane=np.repeat(rows.lane, of_lane),
-        start_ns=spans.start_ns[held],
-        end_ns=spans.start_ns[1:][held],
-        ordinal=spans.ordinal[held],
+        start_ns=at_ns.take(held),
+        end_ns=at_ns[1:].take(held) if size else at_ns,
+        ordinal=nth.take(held),
     )

@@ -386,9 +386,8 @@ def by_name(
     >>> by_name(("a", "bcd"), np.array([1, -1, 1], np.int32), len, np.int64)
     array([3, 0, 3])
     """
-    seen = np.zeros(len(strings) + 1, np.bool_)
-    seen[codes] = True
+    seen = np.bincount(codes + 1, minlength=len(strings) + 1)
     answer = np.zeros(len(strings) + 1, dtype)
-    for code in np.flatnonzero(seen[:-1]).tolist():
+    for code in np.flatnonzero(seen[1:]).tolist():
         answer[code] = ask(strings[code])
-    return answer[codes]
+    return answer.take(codes)

@@ -179,8 +179,8 @@ def map_tasks(  # noqa: PLR0913 - each choice is one of its own
         )
     if count > 1:
         report = on_progress is not None
-        new = _Crew(function, names, order)
-        with _started(count, new, report=report) as crew:
+        new = Crew(function, names, order)
+        with started(count, new, report=report) as crew:
             another = partial(_add, crew, report=report) if go_on else None
             return crew.collect(on_progress, another, meanwhile)
     return [
@@ -220,7 +220,7 @@ def available_cores() -> int:
 
 
 @dataclass(slots=True)
-class _Worker:
+class Worker:
     """A process, our end of its pipe, and the number of its task, if any."""
 
     process: BaseProcess
@@ -229,17 +229,17 @@ class _Worker:
     index: int | None = None
 
 
-class _Crew:
-    """The workers of one call of `map_tasks`."""
+class Crew:
+    """The workers of one call of `map_tasks`; without a function, one comes with a task."""
 
     def __init__(
-        self, function: Function[Any], names: Sequence[str], order: Sequence[int]
+        self, function: Function[Any] | None, names: Sequence[str], order: Sequence[int]
     ) -> None:
         self.function = function
         # what is pickled goes with the task that needs it, and not to every worker
         self.apart = function if isinstance(function, OverPaths) else None
         self.names = names
-        self.workers: list[_Worker] = []
+        self.workers: list[Worker] = []
         self.queue = iter(order)
 
     def collect(
@@ -280,21 +280,25 @@ class _Crew:
         """End every worker; none is left when this returns."""
         _end(self.workers, at_once=at_once)
 
-    def _assign(self, worker: _Worker) -> None:
-        worker.index = next(self.queue, None)
+    def _next(self, _worker: Worker) -> int | None:
+        """Choose what a worker does next."""
+        return next(self.queue, None)
+
+    def _assign(self, worker: Worker) -> None:
+        worker.index = self._next(worker)
         if worker.index is not None:
-            apart = self.apart if worker.spawned else None
+            apart = self.apart if worker.spawned or self.function is None else None
             own = None if apart is None else apart.own(worker.index)
             # a worker that is gone is found where its answer is read
             with suppress(OSError):
                 worker.connection.send((worker.index, own))
 
-    def _drop(self, worker: _Worker) -> None:
+    def _drop(self, worker: Worker) -> None:
         """End one worker, if it has not ended."""
         self.workers.remove(worker)
         _end([worker], at_once=True)
 
-    def _receive(self, worker: _Worker, *, alone: bool) -> tuple[Outcome, Any]:
+    def _receive(self, worker: Worker, *, alone: bool) -> tuple[Outcome, Any]:
         try:
             data = worker.connection.recv_bytes()
         except (EOFError, OSError):
@@ -302,13 +306,13 @@ class _Crew:
         message: tuple[Outcome, Any] = pickle.loads(data)  # noqa: S301 - from our own child
         return message
 
-    def _reading(self, first: _Worker) -> list[_Worker]:
+    def _reading(self, first: Worker) -> list[Worker]:
         """List who is at work, one of them first: memory is short for all of them."""
         reading = [w for w in self.workers if w.index is not None]
         reading.sort(key=lambda other: other is not first)
         return reading
 
-    def _lost(self, reading: Sequence[_Worker]) -> WorkerLostError:
+    def _lost(self, reading: Sequence[Worker]) -> WorkerLostError:
         process = reading[0].process
         process.join(STOP_GRACE_S)
         return worker_lost(
@@ -317,7 +321,7 @@ class _Crew:
         )
 
 
-def _end(workers: Sequence[_Worker], *, at_once: bool) -> None:
+def _end(workers: Sequence[Worker], *, at_once: bool) -> None:
     for worker in workers:
         worker.connection.close()
         if at_once:
@@ -331,7 +335,8 @@ def _end(workers: Sequence[_Worker], *, at_once: bool) -> None:
 
 
 @contextmanager
-def _started(count: int, crew: _Crew, *, report: bool) -> Iterator[_Crew]:
+def started(count: int, crew: Crew, *, report: bool) -> Iterator[Crew]:
+    """Start the workers of a crew; none is left at the end."""
     context = how()
     at_once = True
     try:
@@ -344,7 +349,7 @@ def _started(count: int, crew: _Crew, *, report: bool) -> Iterator[_Crew]:
             crew.stop(at_once=at_once)
 
 
-def _start(crew: _Crew, count: int, context: Context, *, report: bool) -> None:
+def _start(crew: Crew, count: int, context: Context, *, report: bool) -> None:
     spawned = isinstance(context, SpawnContext)
     function = None if spawned and crew.apart is not None else crew.function
     for _ in range(count):
@@ -365,10 +370,10 @@ def _start(crew: _Crew, count: int, context: Context, *, report: bool) -> None:
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
         theirs.close()
-        crew.workers.append(_Worker(process, ours, spawned))
+        crew.workers.append(Worker(process, ours, spawned))
 
 
-def _add(crew: _Crew, *, report: bool) -> None:
+def _add(crew: Crew, *, report: bool) -> None:
     """Start one more worker."""
     context = how()  # other threads may run by now
     with interrupt_held():

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any, Literal, NoReturn, TypeVar
 
 from synctax.errors import SynctaxError
+from synctax.trace.freed import keep_freed
 from synctax.urls import without_secrets
 
 T = TypeVar("T")
@@ -96,6 +97,7 @@ def work(
     # Held since before the fork, so that none meets the parent's handler.
     signal.signal(signal.SIGTERM, _leave)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    keep_freed()
     for other in inherited:
         other.close()
 

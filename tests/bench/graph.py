@@ -25,6 +25,7 @@ from synctax.graph.build import build_graph
 from synctax.graph.critical_path import critical_paths, deciding_edges
 from synctax.graph.model import Graph, NodeKind
 from synctax.synth import SynthJob, write
+from synctax.trace.freed import keep_freed
 from synctax.trace.kineto import read_rank
 from synctax.trace.model import EventKind, RankTrace
 
@@ -160,6 +161,7 @@ def main() -> None:
     parser.add_argument("--hta-python", metavar="PYTHON")
     options = parser.parse_args()
     file = made(options.directory, options.events, options.sync_records)
+    keep_freed()  # as workers do
     lines = report(read_rank(file), options.rounds)
     if options.hta_python:
         lines.append(of_hta(options.hta_python, file))

@@ -233,8 +233,8 @@ def test_a_worker_that_is_stopped_at_once_does_not_meet_the_handler_of_its_paren
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit("the parent's"))
     try:
         for _ in range(20):
-            new = pool._Crew(size, paths, range(len(paths)))
-            with pool._started(2, new, report=False) as crew:
+            new = pool.Crew(size, paths, range(len(paths)))
+            with pool.started(2, new, report=False) as crew:
                 for worker in crew.workers:
                     worker.process.terminate()
             assert {w.process.exitcode for w in crew.workers} <= {0, 1}
