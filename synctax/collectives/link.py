@@ -1,6 +1,6 @@
 """Which range of the CPU launched a kernel: from kernel to call to enclosing range."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,6 +58,7 @@ class Calls:
     event : (c,) int64
         Index into `Events`.
     ids : Ids
+        These indices by correlation id.
     """
 
     event: I64
@@ -67,11 +68,12 @@ class Calls:
     def of(cls, events: Events) -> "Calls":
         """Find the calls."""
         rows = np.flatnonzero(events.kind == EventKind.RUNTIME)
-        return cls(rows, Ids.of(events.correlation[rows]))
+        ids = Ids.of(events.correlation[rows])
+        return cls(rows, replace(ids, first=take(rows, ids.first)))
 
     def find(self, correlation: I64) -> I64:
         """Find the call with each correlation id, (q,) indices into `Events`, or -1."""
-        return take(self.event, self.ids.find(correlation))
+        return self.ids.find(correlation)
 
 
 def launching(events: Events, rows: I64, calls: "Calls | None" = None) -> I64:

@@ -69,7 +69,7 @@ def build_graph(trace: RankTrace) -> Graph:
     gpu = Gpu.of(trace, launch)
     lines = Lines.of(gpu)
     threads = np.zeros(trace.lanes.thread.size + 1, np.bool_)
-    threads[host.lane] = True
+    threads[host.lane.take(runs(host.lane)[:-1])] = True
     told = StreamWaits.of(trace, launch, gpu, lines)
     sync = blocked(trace, launch, gpu, (lines, told), threads)
     made = issued(trace, found, spans)
@@ -237,16 +237,16 @@ class _Builder:
     def _order(self) -> tuple[I32, I8]:
         """The node before each (from 1 on) on its thread or stream, and the edge's kind."""
         parent = np.empty(len(self.nodes), np.int32)
-        kind = np.empty(len(self.nodes), np.int8)
+        kind = np.full(len(self.nodes), EdgeKind.CHAIN, np.int8)
+        kind[self.of_gpu] = EdgeKind.STREAM
         # every node comes after the one before it in its lane, but for the first of each
         lanes = self.gpu.lane.take(self.gpu.by_lane)
-        for node, lane, edge in (
-            (self.of_host, self.host.lane, EdgeKind.CHAIN),
-            (self.of_gpu.take(self.gpu.by_lane), lanes, EdgeKind.STREAM),
+        for node, lane in (
+            (self.of_host, self.host.lane),
+            (self.of_gpu.take(self.gpu.by_lane), lanes),
         ):
             first = node.take(runs(lane)[:-1])
             parent[node[1:]] = node[:-1]
-            kind[node] = edge
             parent[first], kind[first] = ROOT, EdgeKind.ROOT
         return parent[1:], kind[1:]
 
@@ -281,10 +281,13 @@ class _Builder:
         first[-1] = is_order.size
         order_parent, order_kind = self._order()
 
-        def column(of_order: npt.ArrayLike, of_extra: npt.NDArray[_T]) -> npt.NDArray[_T]:
-            values = np.empty(n - 1 + keep.size, of_extra.dtype)
-            values[first[1:-1]] = of_order
-            values[extra] = of_extra[keep]
+        def column(
+            of_order: npt.NDArray[_T] | None, of_extra: npt.NDArray[_T]
+        ) -> npt.NDArray[_T]:
+            values = np.zeros(n - 1 + keep.size, of_extra.dtype)
+            if of_order is not None:
+                values[first[1:-1]] = of_order
+            values[extra] = of_extra.take(keep)
             return values
 
         return Graph(
@@ -292,7 +295,7 @@ class _Builder:
             first=first,
             parent=column(order_parent, parent.astype(np.int32)),
             kind=column(order_kind, kind),
-            provenance=column(Provenance.RECORDED, provenance),
+            provenance=column(None, provenance),  # those of order are recorded: 0
             skew_ns=self.skew_ns,
             origin_ns=int(self.nodes.start_ns[0]),
             notes=notes,

@@ -5,7 +5,7 @@ operators and calls, gaps that the profiler did not log, and waits. Watchdog thr
 neither and are left out.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -178,6 +178,7 @@ def _merge_gaps(cut: Pieces) -> Pieces:
     chosen = np.flatnonzero(kept)
     rows = np.searchsorted(chosen, first)
     merged = take_pieces(cut, chosen)
+    merged = replace(merged, label=merged.event.copy())
     merged.end_ns[rows] = end_ns
     merged.event[rows] = _longest(cut, joins).take(first)
     merged.label[rows] = cut.event.take(following)
@@ -200,4 +201,13 @@ def _longest(cut: Pieces, joins: Bool) -> I64:
 
 def take_pieces(all_: Pieces, index: I64) -> Pieces:
     """Take pieces by number."""
-    return Pieces(*(getattr(all_, name).take(index) for name in Pieces.__slots__))
+    event = all_.event.take(index)
+    return Pieces(
+        kind=all_.kind.take(index),
+        lane=all_.lane.take(index),
+        start_ns=all_.start_ns.take(index),
+        end_ns=all_.end_ns.take(index),
+        event=event,
+        label=event if all_.label is all_.event else all_.label.take(index),
+        ordinal=all_.ordinal.take(index),
+    )
