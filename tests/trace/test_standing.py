@@ -19,6 +19,13 @@ def one_process():
     """Not here: in which processes files are read is the point."""
 
 
+@pytest.fixture(autouse=True)
+def can_fork(monkeypatch):
+    """Though a library that another test used may have left a thread in this process."""
+    for where in ("standing", "starting"):
+        monkeypatch.setattr(f"synctax.trace.{where}.may_fork", lambda: True)
+
+
 @pytest.fixture
 def paths(tmp_path):
     """Six files of 0, 100, ... 500 bytes."""
