@@ -191,16 +191,21 @@ def collective_nodes(
     event = graph.nodes.event[rows]
     thread = trace.lanes.thread[events.lane[event]]
     line = np.where(events.device[event] >= 0, events.stream[event], thread)
-    columns = (events.start_ns[event], events.duration_ns[event], line)
-    known = dict(
-        zip(
-            zip(*(column.tolist() for column in columns), strict=True),
-            rows.tolist(),
-            strict=True,
-        )
-    )
-    wanted = zip(start_ns.tolist(), duration_ns.tolist(), stream.tolist(), strict=True)
-    return np.array([known.get(one, ABSENT) for one in wanted], np.int64)
+    order = np.argsort(events.start_ns[event], kind="stable")
+    rows, event, line = rows[order], event[order], line[order]
+    starts, lasts = events.start_ns[event], events.duration_ns[event]
+    at = np.searchsorted(starts, start_ns, side="left")
+    until = np.searchsorted(starts, start_ns, side="right")
+    found = np.full(start_ns.size, ABSENT, np.int64)
+    # few start at one moment: all of these are looked at
+    left = np.flatnonzero(at < until)
+    while left.size:
+        here = at[left]
+        same = (lasts[here] == duration_ns[left]) & (line[here] == stream[left])
+        found[left[same]] = rows[here[same]]
+        at[left] += 1
+        left = left[at[left] < until[left]]
+    return found
 
 
 def _nodes(trace: RankTrace, graph: Graph, task: GroupTask) -> I64:

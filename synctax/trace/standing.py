@@ -28,7 +28,7 @@ class _Held:
 
 
 _held: ContextVar[_Held | None] = ContextVar("held", default=None)
-"""Of a worker that stays; a process that does not holds nothing."""
+"""Of a worker that stays; what does not stay holds nothing."""
 
 
 def held(path: str, make: Callable[[], T], size_bytes: Callable[[T], int]) -> T:
@@ -73,8 +73,8 @@ def standing(workers: Workers, paths: Sequence[str]) -> Iterator[Workers]:
     Parameters
     ----------
     workers : int, Machines or None
-        As for `pool.map_files`. Other machines, one worker, and what would have to be
-        started anew are given as they are.
+        As for `pool.map_files`. Other machines and what would have to be started anew
+        are given as they are; one worker is this process, which holds things meanwhile.
     paths : n strings
         All files that will be asked for.
 
@@ -88,7 +88,11 @@ def standing(workers: Workers, paths: Sequence[str]) -> Iterator[Workers]:
         yield workers
         return
     count = min(available_cores() if workers is None else workers, len(paths))
-    if count <= 1 or not may_fork():
+    if count <= 1:
+        with _holding():  # this process is the worker
+            yield workers
+        return
+    if not may_fork():
         yield workers
         return
     crew = _Standing(paths)

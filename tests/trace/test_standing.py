@@ -139,6 +139,17 @@ def test_one_worker_and_a_wrong_number_are_for_the_pool(paths, workers):
         assert given == workers
 
 
+def test_one_worker_is_this_process_and_holds_nothing_afterwards(paths, tmp_path):
+    log = tmp_path / "made"
+    asked = partial(through_held, log=str(log))
+    with standing(1, paths) as given:
+        for _ in range(3):
+            assert map_files(asked, paths, workers=given) == paths
+    assert log.read_text().split() == paths
+    assert map_files(asked, paths, workers=1) == paths
+    assert log.read_text().split() == paths * 2
+
+
 def test_other_machines_are_given_as_they_are(paths):
     machines = object()
     with standing(machines, paths) as given:
