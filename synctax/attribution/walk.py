@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from synctax.arrays import ABSENT, I64
+from synctax.arrays import ABSENT, I64, numbered
 from synctax.attribution.baselines import longest_and_last, no_kernels
 from synctax.attribution.items import Palette
 from synctax.attribution.keys import NO_KEY, Named, NodeNames, of_kin, wanted_rows
@@ -191,21 +191,17 @@ def collective_nodes(
     event = graph.nodes.event[rows]
     thread = trace.lanes.thread[events.lane[event]]
     line = np.where(events.device[event] >= 0, events.stream[event], thread)
-    order = np.argsort(events.start_ns[event], kind="stable")
-    rows, event, line = rows[order], event[order], line[order]
-    starts, lasts = events.start_ns[event], events.duration_ns[event]
-    at = np.searchsorted(starts, start_ns, side="left")
-    until = np.searchsorted(starts, start_ns, side="right")
-    found = np.full(start_ns.size, ABSENT, np.int64)
-    # few start at one moment: all of these are looked at
-    left = np.flatnonzero(at < until)
-    while left.size:
-        here = at[left]
-        same = (lasts[here] == duration_ns[left]) & (line[here] == stream[left])
-        found[left[same]] = rows[here[same]]
-        at[left] += 1
-        left = left[at[left] < until[left]]
-    return found
+    code = np.zeros(rows.size + start_ns.size, np.int64)
+    for known, wanted in (
+        (events.start_ns[event], start_ns),
+        (events.duration_ns[event], duration_ns),
+        (line, stream),
+    ):
+        number, count = numbered(np.concatenate([known, wanted]))
+        code = numbered(code * count + number)[0]
+    node = np.full(int(code.max(initial=-1)) + 1, ABSENT, np.int64)
+    node[code[: rows.size]] = rows
+    return node[code[rows.size :]]
 
 
 def _nodes(trace: RankTrace, graph: Graph, task: GroupTask) -> I64:
