@@ -17,7 +17,7 @@ def keep_freed() -> None:
     """Let this process keep the memory of arrays that it frees, where the system is glibc.
 
     Else each array of some 100,000 rows is given back when it is done with, and the pages
-    of the next one are new: the system clears them one by one, which took a quarter of
+    of the next one are new: the system clears them one by one, which took 17 to 28 % of
     the time to build a graph. For workers, which are ours and end soon; a program that
     uses synctax decides for itself.
     """

@@ -11,6 +11,7 @@ from typing import Any, Literal, NoReturn, TypeVar
 
 from synctax.errors import SynctaxError
 from synctax.trace.freed import keep_freed
+from synctax.trace.spill import low_memory
 from synctax.urls import without_secrets
 
 T = TypeVar("T")
@@ -97,7 +98,8 @@ def work(
     # Held since before the fork, so that none meets the parent's handler.
     signal.signal(signal.SIGTERM, _leave)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    keep_freed()
+    if not low_memory():
+        keep_freed()
     for other in inherited:
         other.close()
 

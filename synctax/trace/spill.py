@@ -80,12 +80,15 @@ def _told(folder: str) -> Iterator[None]:
         ) from error
 
 
+def low_memory() -> bool:
+    """Whether little memory is to be taken, by the environment or by who sent this call."""
+    sent = errand()
+    return sent.low_memory if sent else os.environ.get(VARIABLE, "0") not in ("", "0")
+
+
 def asked_for() -> Spill | None:
     """Where columns go by the environment; None for memory."""
-    sent = errand()
-    if sent.low_memory if sent else os.environ.get(VARIABLE, "0") not in ("", "0"):
-        return Spill()
-    return None
+    return Spill() if low_memory() else None
 
 
 def is_in_memory(folder: str) -> bool:

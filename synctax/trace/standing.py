@@ -10,12 +10,16 @@ from synctax.errors import SynctaxError
 from synctax.trace.narrow import OverPaths
 from synctax.trace.pool import Crew, Worker, Workers, available_cores, size_bytes, started
 from synctax.trace.pool_worker import OnBytes
+from synctax.trace.spill import low_memory
 from synctax.trace.starting import may_fork
 
 T = TypeVar("T")
 
 MOST_HELD_BYTES = 128 << 20
 """A worker holds at most so much from one round to the next; the rest is made again."""
+
+MOST_HELD_IN_ALL_BYTES = 1 << 30
+"""All workers together hold at most so much."""
 
 
 @dataclass(slots=True)
@@ -58,8 +62,10 @@ def held(path: str, make: Callable[[], T], size_bytes: Callable[[T], int]) -> T:
 
 
 @contextmanager
-def _holding() -> Iterator[None]:
-    before = _held.set(_Held(MOST_HELD_BYTES))
+def _holding(workers: int) -> Iterator[None]:
+    """Hold what is made, as one of so many workers; nothing where memory is to be saved."""
+    most_bytes = min(MOST_HELD_BYTES, MOST_HELD_IN_ALL_BYTES // workers)
+    before = _held.set(None if low_memory() else _Held(most_bytes))
     try:
         yield
     finally:
@@ -89,7 +95,7 @@ def standing(workers: Workers, paths: Sequence[str]) -> Iterator[Workers]:
         return
     count = min(available_cores() if workers is None else workers, len(paths))
     if count <= 1:
-        with _holding():  # this process is the worker
+        with _holding(1):  # this process is the worker
             yield workers
         return
     if not may_fork():
@@ -97,7 +103,7 @@ def standing(workers: Workers, paths: Sequence[str]) -> Iterator[Workers]:
         return
     crew = _Standing(paths)
     with ExitStack() as stack:
-        with _holding():  # those that are forked
+        with _holding(count):  # those that are forked
             stack.enter_context(started(count, crew, report=True))
         yield crew
 

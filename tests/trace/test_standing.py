@@ -156,6 +156,26 @@ def test_other_machines_are_given_as_they_are(paths):
         assert given is machines
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_where_memory_is_to_be_saved_nothing_is_held(paths, tmp_path, monkeypatch, workers):
+    monkeypatch.setenv("SYNCTAX_LOW_MEMORY", "1")
+    log = tmp_path / "made.txt"
+    with standing(workers, paths) as crew:
+        for _ in range(2):
+            map_files(partial(through_held, log=str(log)), paths, workers=crew)
+    assert sorted(log.read_text().split()) == sorted(2 * paths)
+
+
+def test_of_many_workers_each_holds_less(paths, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_HELD_IN_ALL_BYTES", 5)
+    log = tmp_path / "made.txt"
+    with standing(2, paths) as crew:
+        for _ in range(2):
+            map_files(partial(through_held, log=str(log)), paths, workers=crew)
+    # two bytes a worker, of one byte a file: the others are made twice
+    assert len(log.read_text().split()) == 2 * len(paths) - 4
+
+
 def test_where_no_process_can_be_forked_the_pool_decides(paths, monkeypatch):
     monkeypatch.setattr(module, "may_fork", lambda: False)
     with standing(2, paths) as given:
