@@ -298,7 +298,11 @@ def _show_version(ctx: click.Context, _option: click.Parameter, value: bool) -> 
 
         from synctax.trace.readers import in_use
 
-        click.echo(f"synctax {version('synctax')}, reader: {in_use()}")
+        try:
+            reader = in_use()
+        except SynctaxError as error:
+            reader = f"none ({error})"
+        click.echo(f"synctax {version('synctax')}, reader: {reader}")
         ctx.exit()
 
 

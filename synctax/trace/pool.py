@@ -28,7 +28,7 @@ from synctax.trace.pool_worker import (
     work,
     worker_lost,
 )
-from synctax.trace.starting import Context, how, interrupt_held, may_fork
+from synctax.trace.starting import Context, how, interrupt_held, may_fork, may_spawn
 
 T = TypeVar("T")
 
@@ -122,8 +122,9 @@ def map_tasks(  # noqa: PLR0913 - each choice is one of its own
     """Call `function(at, on_progress)` for every number from 0, several at a time.
 
     Workers are forked where that is safe (Linux, and no other thread runs), which costs
-    a few ms. Else they are threads of this process if `threads` says so, or each starts
-    a new interpreter. One worker or one task runs in this process.
+    a few ms. Else they are threads of this process if `threads` says so, or where a new
+    interpreter would run the caller's script again; else each starts a new one. One worker
+    or one task runs in this process.
 
     Parameters
     ----------
@@ -166,7 +167,7 @@ def map_tasks(  # noqa: PLR0913 - each choice is one of its own
         raise ValueError(f"workers must be at least 1, got {workers}")
     count = min(workers or available_cores(), len(names))
     order = range(len(names)) if order is None else order
-    if count > 1 and threads and not may_fork():
+    if count > 1 and not may_fork() and not go_on and (threads or not may_spawn()):
         from synctax.trace.pool_threads import map_in_threads
 
         return map_in_threads(

@@ -67,6 +67,9 @@ def test_a_reader_that_is_none_is_named(run, monkeypatch):
     done = run("measure", EXAMPLE, "--no-cache")
     assert done.exit_code == 1
     assert "SYNCTAX_READER is 'fast'; the readers are native and python" in done.stderr
+    shown = run("--version")
+    assert shown.exit_code == 0
+    assert "reader: none (SYNCTAX_READER is 'fast'; " in shown.stdout
 
 
 def test_a_module_of_another_layout_is_not_used(monkeypatch):

@@ -150,6 +150,12 @@ def worker(paths):
 
 
 @pytest.fixture(autouse=True)
+def may_spawn(monkeypatch):
+    """However pytest was started: its program would be run again, and does nothing then."""
+    monkeypatch.setattr(pool, "may_spawn", lambda: True)
+
+
+@pytest.fixture(autouse=True)
 def no_process_is_left():
     yield
     assert mp.active_children() == []
@@ -388,7 +394,10 @@ def test_a_worker_that_will_not_end_is_killed(paths):
 PROGRAM = """
 import sys, threading, time
 from pathlib import Path
+from synctax.trace import pool
 from synctax.trace.pool import map_files
+
+pool.may_spawn = lambda: True  # there is a guard below
 
 def slow(path, on_bytes):
     try:

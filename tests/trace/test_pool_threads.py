@@ -48,7 +48,8 @@ def test_results_come_in_order_from_threads_of_this_process(workers):
     assert all(name.startswith("synctax") for _, _, name in done)
 
 
-def test_functions_that_hold_all_others_up_get_processes():
+def test_functions_that_hold_all_others_up_get_processes(monkeypatch):
+    monkeypatch.setattr("synctax.trace.pool.may_spawn", lambda: True)
     done = map_tasks(where, NAMES[:2], workers=2)
     assert os.getpid() not in {pid for _, pid, _ in done}
 
@@ -182,3 +183,40 @@ def test_an_interrupt_ends_threads_of_a_program_without_a_guard(tmp_path):
         "0.tidied",
         "1.tidied",
     ]
+
+
+SCRIPT = """
+import multiprocessing, sys, threading
+import synctax
+
+print("begun")
+
+def loaded(_):
+    return len(synctax.load(sys.argv[2], workers=2).ranks)
+
+if sys.argv[1] == "thread":
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    tax = synctax.measure(synctax.load(sys.argv[2], workers=2))
+    print(len(synctax.attribute(tax, workers=2).to_frame()) > 0)
+elif __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        print(pool.map(loaded, [1, 2]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("beside", "told"), [("thread", "begun\nTrue\n"), ("pool", "begun\n[8, 8]\n")]
+)
+def test_no_script_is_run_again_and_no_worker_of_a_pool_wants_children(
+    tmp_path, beside, told
+):
+    """Without a guard around its calls, with a thread; and in a pool of the user's own."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "script.py", beside, ROOT / "examples" / "tp4-fsdp2"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert (done.stdout, done.returncode) == (told, 0), done.stderr
