@@ -143,6 +143,7 @@ def ordered(values: npt.NDArray[np.integer[Any]]) -> I64:
         return np.arange(values.size, dtype=np.int64)
     low = values.min()
     if int(values.max()) - int(low) <= np.iinfo(np.uint16).max:
+        # of a narrow type the difference may wrap, and is right again in 16 bits
         values = (values - low).astype(np.uint16)  # numpy sorts these by counting
     order: I64 = np.argsort(values, kind="stable").astype(np.int64, copy=False)
     return order
@@ -194,6 +195,8 @@ def numbered(values: npt.NDArray[np.integer[Any]]) -> tuple[I64, int]:
     """
     if not values.size:
         return np.empty(0, np.int64), 0
+    if values.dtype.itemsize < 8:  # of a narrow type a difference need not fit it
+        values = values.astype(np.int64)
     low = values.min()
     span = int(values.max()) - int(low) + 1
     if span <= 2 * values.size:

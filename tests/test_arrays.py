@@ -10,7 +10,8 @@ INTEGERS = any_array(np.int64, st.integers(0, 40), elements=st.integers(-(2**40)
 FLOATS = any_array(np.float64, st.integers(1, 40), elements=st.floats(-1e9, 1e9))
 NARROW = any_array(np.int32, st.integers(0, 40), elements=st.integers(-3, 9))
 WIDE = any_array(np.uint64, st.integers(0, 40), elements=st.integers(0, 2**64 - 1))
-ANY_INTEGERS = st.one_of(INTEGERS, NARROW, WIDE)
+TINY = any_array(np.int8, st.integers(0, 200), elements=st.integers(-128, 127))
+ANY_INTEGERS = st.one_of(INTEGERS, NARROW, WIDE, TINY)
 
 
 @given(ANY_INTEGERS)

@@ -104,7 +104,8 @@ def _holds(
     A pair gains nothing elsewhere unless its end lies nearer to another end of `a`: these
     few are looked at at all shifts.
     """
-    low, high = max(0, -shift), min(len(b), len(a) - shift)
+    low = max(0, -shift)
+    high = max(low, min(len(b), len(a) - shift))
     left, right = a.take(slice(low + shift, high + shift)), b.take(slice(low, high))
     apart_ns = _apart_ns(left, right, clock)
     middle = _cost(left, right, apart_ns, noise_ns)
