@@ -64,7 +64,7 @@ class NodeNames:
         ordinal = nodes.ordinal.astype(np.uint64) + np.uint64(1)
         ordinal[nodes.kind == NodeKind.GAP] += _GAP
         hashes, lane = name_hashes(trace), _lane_hashes(trace)
-        label = np.unique(lane, return_inverse=True)[1].reshape(-1)
+        label, _ = numbered(lane)
         name, at = events.name.take(own), events.lane.take(own)
         code, _ = numbered(name * np.int64(lane.size) + label.take(at))
         return cls(

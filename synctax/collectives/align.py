@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synctax.arrays import F64, I64, Bool
+from synctax.arrays import I64, Bool
 from synctax.collectives.clock import NO_LAG, ClockFit, fit_clock
 from synctax.collectives.follow import follow
-from synctax.collectives.sequence import OpSequence, anchors
+from synctax.collectives.sequence import OpSequence, anchors, to_neighbour_ns
 from synctax.collectives.shifts import EVIDENCE, FEWEST, Scale, Shift, ranked
 
 AMBIGUOUS = float(np.log(10.0))
@@ -182,14 +182,6 @@ def _far(a: OpSequence, b: OpSequence, place: I64, along: _Along) -> Bool:
     rows = np.flatnonzero(place >= 0)
     lag = along.clock.lag_ns(b.end_ns[rows].astype(np.float64))
     apart = np.abs(b.end_ns[rows] - a.end_ns[place[rows]] - lag)
-    nearest = np.minimum(_to_neighbour(a)[place[rows]], _to_neighbour(b)[rows])
+    nearest = np.minimum(to_neighbour_ns(a)[place[rows]], to_neighbour_ns(b)[rows])
     result[rows] = apart > np.maximum(UNLIKELY * along.noise_ns, NEIGHBOURLY * nearest)
-    return result
-
-
-def _to_neighbour(one: OpSequence) -> F64:
-    """Time from each end to the nearest other end of the sequence, in ns."""
-    gap = np.abs(np.diff(one.end_ns)).astype(np.float64)
-    beyond = np.full(1, np.inf)
-    result: F64 = np.minimum(np.append(gap, beyond), np.append(beyond, gap))
     return result

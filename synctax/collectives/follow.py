@@ -12,7 +12,12 @@ import numpy as np
 from synctax.arrays import F64, I64, Bool
 from synctax.collectives.clock import ClockFit
 from synctax.collectives.model import IS_SYMMETRIC
-from synctax.collectives.sequence import OpSequence, agrees, anchors
+from synctax.collectives.sequence import (
+    OpSequence,
+    agrees,
+    anchors,
+    to_neighbour_ns,
+)
 
 BAND = 8
 """The shift may change by so much on the way: more collectives are not lost inside."""
@@ -112,12 +117,9 @@ def _holds(
     if (middle >= CLASH).any():
         return False
     rows = np.arange(middle.size)
-    gap_ns = np.diff(a.end_ns).astype(np.float64)
-    if (gap_ns >= 0).all():  # else any end may be the nearest
-        beyond = np.full(1, np.inf)
-        nearest = np.minimum(np.append(gap_ns, beyond), np.append(beyond, gap_ns))
+    if (a.end_ns[1:] >= a.end_ns[:-1]).all():  # else any end may be the nearest
         within_ns = (apart_ns + middle * noise_ns) * (1 + ROUNDING) + 1
-        near = nearest[low + shift : high + shift] <= within_ns
+        near = to_neighbour_ns(a)[low + shift : high + shift] <= within_ns
         rows = np.flatnonzero((middle > 0) & (near | ~IS_SYMMETRIC[right.op]))
     shifts = np.arange(shift - BAND, shift + BAND + 1)
     cost = _costs(a, b, rows + low, shifts, clock, noise_ns)

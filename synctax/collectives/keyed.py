@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from synctax.arrays import I32, I64, NS_PER_US, Bool, apart, median, numbered, ordered, runs
 from synctax.collectives.align import align_on_one_clock
-from synctax.collectives.clock import ClockFit
 from synctax.collectives.group_clock import group_clocks, lags_ns, spread_ns
 from synctax.collectives.model import Op
 from synctax.collectives.pool import Participations
+from synctax.collectives.sequence import OpSequence
 from synctax.collectives.union import Union, sequence, union_by_order
 
 USUAL_SPREADS = 5.0
@@ -50,33 +50,30 @@ def union_by_key(
     nth = _occurrence(bucket, rank)
     if not nth.any():  # no rank names two alike: nothing is left to tell apart
         return Union(bucket, np.zeros(rows.size, np.int8))
-    union = _told_apart(_Named(rows, rank, bucket, nth), table, {}, tolerance_ns)
-    clocks, _ = group_clocks(
-        rows, union.slot, table, tolerance_ns=tolerance_ns, one_host=False
-    )
+    whole = sequence(rows, table)
+    named = _Named(rank, bucket, nth, whole)
+    slot = _told_apart(named, tolerance_ns).slot
+    clocks, _ = group_clocks(rows, slot, table, tolerance_ns=tolerance_ns, one_host=False)
     # now that the clocks are known
-    return _told_apart(_Named(rows, rank, bucket, nth), table, clocks, tolerance_ns)
+    end_ns = whole.end_ns - lags_ns(rows, table, clocks)
+    return _told_apart(replace(named, whole=replace(whole, end_ns=end_ns)), tolerance_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """Participations, their ranks, what they are named, and which of that name each is."""
+    """Whose participations are, what they are named, which of that name, and what else."""
 
-    rows: I64
     rank: I32
     bucket: I64
     nth: I64
+    whole: OpSequence
 
 
-def _told_apart(
-    named: _Named, table: Participations, clocks: dict[int, ClockFit], tolerance_ns: float
-) -> Union:
+def _told_apart(named: _Named, tolerance_ns: float) -> Union:
     """Number operations of one name by order and ends where a rank may have lost one."""
-    bucket, nth, rank = named.bucket, named.nth.copy(), named.rank
+    bucket, nth, rank, whole = named.bucket, named.nth.copy(), named.rank, named.whole
     union = Union.empty(rank.size)
     slot = _pairs(bucket, nth, int(nth.max()) + 1)
-    whole = sequence(named.rows, table)
-    whole = replace(whole, end_ns=whole.end_ns - lags_ns(named.rows, table, clocks))
     spread = spread_ns(slot, whole.end_ns, int(slot.max()) + 1)
     usual_ns = max(median(spread), float(NS_PER_US))
     aligner = partial(align_on_one_clock, tolerance_ns=tolerance_ns, noise_ns=usual_ns)

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from synctax.arrays import I8, I32, I64, Bool
+import numpy as np
+
+from synctax.arrays import F64, I8, I32, I64, Bool
 from synctax.collectives.model import IS_SYMMETRIC, Op
 
 
@@ -55,4 +57,12 @@ def agrees(a: OpSequence, b: OpSequence) -> Bool:
 def anchors(a: OpSequence, b: OpSequence) -> Bool:
     """Whether a pair is one that ranks leave together, so that its ends can be compared."""
     result: Bool = IS_SYMMETRIC[a.op] | IS_SYMMETRIC[b.op]
+    return result
+
+
+def to_neighbour_ns(one: OpSequence) -> F64:
+    """Time from each end to the nearer of those before and after it, in ns."""
+    gap = np.abs(np.diff(one.end_ns)).astype(np.float64)
+    beyond = np.full(1, np.inf)
+    result: F64 = np.minimum(np.append(gap, beyond), np.append(beyond, gap))
     return result

@@ -53,6 +53,7 @@ def _row(tax: "Tax", part: Part) -> dict[str, Any]:
     groups = [found.groups[g] for g in distinct(found.group[slots])]
     numbers = shares_and_taxes(tax, slots)
     payload = found.payload_bytes[slots]
+    rows = _rows_of(tax, slots)
     row: dict[str, Any] = {
         "group": part.role,
         "op": part.op.label,
@@ -62,8 +63,8 @@ def _row(tax: "Tax", part: Part) -> dict[str, Any]:
         "payload_bytes_median": _median(payload[payload >= 0].astype(np.float64)),
         "transfer_us_median": _median(waits.shortest_ns[slots] / NS_PER_US),
         "busbw_gb_per_s_median": _median(tax.busbw_gb_per_s[slots]),
-        "wait_share_of_step": _share_of_step(tax, slots),
-        "_waited_ns": int(tax.waits.wait_ns[_rows_of(tax, slots)].sum()),
+        "wait_share_of_step": _share_of_step(tax, rows),
+        "_waited_ns": int(waits.wait_ns[rows].sum()),
     }
     for name in ("tax_max_us", "tax_median_us"):
         low, p90, p99, high = np.quantile(numbers[name], (0.5, 0.9, 0.99, 1.0))
@@ -108,12 +109,11 @@ def _rows_of(tax: "Tax", slots: I64) -> I64:
     return np.flatnonzero(np.repeat(chosen, np.diff(tax.matches.first)))
 
 
-def _share_of_step(tax: "Tax", slots: I64) -> float | None:
+def _share_of_step(tax: "Tax", rows: I64) -> float | None:
     """Waits over the time of the same ranks' steps, or windows where none is marked."""
-    found = tax.matches
-    rows = found.row[_rows_of(tax, slots)]
-    waited_ns = tax.waits.wait_ns[_rows_of(tax, slots)]
-    rank, in_step = found.table.rank[rows], found.table.step[rows] >= 0
+    found, waited_ns = tax.matches, tax.waits.wait_ns[rows]
+    of_table = found.row[rows]
+    rank, in_step = found.table.rank[of_table], found.table.step[of_table] >= 0
     waited = whole = 0
     for position, mine in apart(rank):
         if found.ranks[position].step_number.size:
